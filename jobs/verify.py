@@ -1,0 +1,11 @@
+"""ray job submit --working-dir . --runtime-env jobs/runtime_env.yaml -- python jobs/verify.py --config jobs/configs/demo.yaml
+
+Check that every draft is lossless, as a Ray job. Same options as `specflash verify`.
+"""
+
+import sys
+
+from flashbench.cli import main
+
+if __name__ == "__main__":
+    main(["verify", *sys.argv[1:]])

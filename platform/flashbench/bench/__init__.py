@@ -1,0 +1,5 @@
+"""The benchmark: time every method on the same held-out prompts, in the same process, and say what came out."""
+
+from flashbench.bench.run import measure, publish, run_bench
+
+__all__ = ["measure", "publish", "run_bench"]

@@ -1,0 +1,60 @@
+"""An append-only journal of finished work, and files that are whole or absent. It knows no benchmark.
+
+A line is written, flushed and synced before its work counts as finished, so a killed process
+loses at most the piece it was busy with. A torn last line is cut off when the journal is opened.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+Record = dict[str, Any]
+
+
+class Journal:
+    """JSON lines, each with a `key` (which piece of work) and a `fingerprint` (under what conditions)."""
+
+    def __init__(self, path: Path):
+        self._path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        self._records = self._read()
+
+    def find(self, key: str, fingerprint: str) -> Record | None:
+        """The finished record, or None where it is missing or was made under other conditions."""
+        return self._records.get((key, fingerprint))
+
+    def get(self, key: str, fingerprint: str) -> Record:
+        """The record of work that is known to be finished."""
+        return self._records[key, fingerprint]
+
+    def add(self, record: Record) -> None:
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self._records[record["key"], record["fingerprint"]] = record
+
+    def _read(self) -> dict[tuple[str, str], Record]:
+        content = self._path.read_bytes()
+        whole = content[: content.rfind(b"\n") + 1]
+        if len(whole) < len(content):
+            os.truncate(self._path, len(whole))
+        records = [json.loads(line) for line in whole.splitlines()]
+        return {(record["key"], record["fingerprint"]): record for record in records}
+
+
+def write_json(path: Path, content: object) -> None:
+    write_whole(path, json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n")
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write through a temporary neighbour, so that a reader never sees half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)

@@ -1,0 +1,43 @@
+"""The benchmark's row, one per prompt × method × repeat, and its Parquet file.
+
+It knows no model; everything the summary and the report show is computed from these rows.
+"""
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from flashbench.bench.journal import write_whole
+
+VANILLA = "vanilla"
+HF_GENERATE = "hf-generate"
+PHASES = ("vision", "prefill", "draft_prefill", "draft", "verify", "other")
+Row = Mapping[str, Any]
+
+SCHEMA = pa.schema([
+    ("target", pa.string()), ("task", pa.string()), ("out_of_domain", pa.bool_()),
+    ("sample", pa.string()), ("method", pa.string()), ("repeat", pa.int64()),
+    ("turn", pa.int64()),             # place in the shuffled order of this prompt's methods
+    ("prompt_tokens", pa.int64()),    # visual tokens included
+    ("ids", pa.list_(pa.int64())), ("tokens", pa.int64()),
+    ("kept", pa.list_(pa.int64())), ("drafted", pa.list_(pa.int64())), ("committed", pa.list_(pa.int64())),
+    ("seconds", pa.struct([(phase, pa.float64()) for phase in PHASES])),
+    ("finish", pa.string()),
+    ("identical", pa.bool_()),        # same token ids as vanilla; null when sampling
+    ("question", pa.string()),
+    ("pieces", pa.list_(pa.string())),  # text per token, for the few prompts the report shows
+])
+
+
+def write_rows(rows: Sequence[Row], path: Path) -> None:
+    buffer = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(list(rows), SCHEMA), buffer, compression="zstd")
+    write_whole(path, buffer.getvalue())
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    return pq.read_table(path).to_pylist()

@@ -1,0 +1,125 @@
+"""The command line: one verb per stage, each a call of one library function. It knows no stage's insides.
+
+`specflash VERB --config FILE key=value …`; `jobs/VERB.py` calls the same `main` for
+`ray job submit`. Exit codes: 0 done, 1 failed (or not lossless), 2 the user has to change
+something, 130 interrupted.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flashbench.console import note
+from flashbench.settings import load_settings
+from specflash.errors import UserError
+
+DEMO = Path("jobs/configs/demo.yaml")
+
+Config = Annotated[Path, typer.Option("--config", "-c", metavar="FILE", help="Settings of the experiment (YAML).")]
+Overrides = Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", show_default=False,
+                                                       help="Dotted settings that replace the file's.")]
+
+app = typer.Typer(name="specflash", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+                  help="Lossless speculative decoding for large multimodal models: "
+                       "dump, train, verify, benchmark and serve drafts on Ray.")
+
+
+def _verb(example: str, writes: str) -> Callable[[Callable], Callable]:
+    """Register a verb whose --help ends with an example and with what it leaves behind.
+
+    A verb imports its stage when it runs, and after the settings were read: --help and a
+    wrong setting answer at once, without waiting for torch and Ray.
+    """
+    return app.command(epilog=f"Example:  specflash {example}\n\nWrites:  {writes}")
+
+
+@_verb("demo --fast", "the whole run folder: data, features, drafts, verdicts, summary.json, report.html")
+def demo(config: Config = DEMO, overrides: Overrides = None,
+         fast: Annotated[bool, typer.Option(help="Less data; its numbers are not for quoting.")] = False) -> None:
+    """The main job from end to end: prepare, dump, train, verify, bench, report."""
+    settings = load_settings(config, overrides or ())
+    from flashbench.demo import run_demo
+    run_demo(settings, fast)
+
+
+@_verb("doctor", "nothing; exits with 1 when something that is needed is missing")
+def doctor() -> None:
+    """Check this machine: Python, packages, compiler, memory, weights, Ray."""
+    from flashbench.doctor import run_doctor
+    _exit_unless(run_doctor())
+
+
+@_verb("prepare scenes.train=500", "the drawn scenes, in COCO and LLaVA-Instruct format, under RUN/data")
+def prepare(config: Config = DEMO, overrides: Overrides = None) -> None:
+    """Write the drawn scenes to disk and check that every data set opens."""
+    settings = load_settings(config, overrides or ())
+    from flashbench.prepare import run_prepare
+    run_prepare(settings)
+
+
+@_verb("dump dump.actors=4 dump.gpus_per_actor=1", "feature shards, their index and a quarantine under RUN/features")
+def dump(config: Config = DEMO, overrides: Overrides = None) -> None:
+    """Extract the frozen target's features with Ray Data; finished samples are skipped."""
+    settings = load_settings(config, overrides or ())
+    from flashbench.dump.pipeline import run_dump
+    run_dump(settings)
+
+
+@_verb("train --draft specflash train.lr=3e-4", "checkpoints; config.json and model.safetensors under RUN/drafts")
+def train(config: Config = DEMO, overrides: Overrides = None,
+          draft: Annotated[list[str] | None, typer.Option(
+              metavar="NAME", help="Train this draft only (repeatable; default: all there are).")] = None) -> None:
+    """Train drafts on the dumped features with Ray Train and DeepSpeed; resumes from checkpoints."""
+    settings = load_settings(config, overrides or ())
+    from flashbench.train import run_train
+    run_train(settings, draft)
+
+
+@_verb("verify verify.prompts=10", "RUN/verify/; exits with 1 when any output differs from ordinary decoding")
+def verify(config: Config = DEMO, overrides: Overrides = None) -> None:
+    """Check losslessness: every draft must give the target's own tokens."""
+    settings = load_settings(config, overrides or ())
+    from flashbench.verify import run_verify
+    _exit_unless(run_verify(settings))
+
+
+@_verb("bench bench.repeats=3", "rows, summary.json and report.html under RUN, and a run in MLflow")
+def bench(config: Config = DEMO, overrides: Overrides = None) -> None:
+    """Time vanilla, EAGLE and SpecFLASH interleaved on held-out samples."""
+    settings = load_settings(config, overrides or ())
+    from flashbench.bench import run_bench
+    run_bench(settings)
+
+
+@_verb("serve serve.port=8000", "nothing; answers on http://127.0.0.1:8000/v1 until interrupted")
+def serve(config: Config = DEMO, overrides: Overrides = None) -> None:
+    """Serve the methods side by side behind one OpenAI-compatible endpoint."""
+    settings = load_settings(config, overrides or ())
+    from flashbench.serve.run import run_serve
+    run_serve(settings)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run one command line (default: the process's own) and exit with its code."""
+    try:
+        app(args=None if argv is None else list(argv), prog_name="specflash")
+    except UserError as error:
+        # One raised in a Ray worker arrives wrapped, its text a whole remote traceback.
+        note(f"error: {getattr(error, 'cause', error)}")
+        sys.exit(2)
+    except SystemExit as end:
+        if end.code == 130:
+            note("interrupted")
+        raise
+
+
+def _exit_unless(ok: bool) -> None:
+    if not ok:
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""The main job from end to end, in one command: each stage announced, timed, and reused where finished.
+
+It knows the order of the stages and nothing of their insides.
+"""
+
+import os
+import time
+from typing import Any
+
+import torch
+
+from flashbench.bench import measure, publish
+from flashbench.bench.table import show_summary
+from flashbench.console import clock, note, say, step
+from flashbench.dump import run_dump
+from flashbench.prepare import run_prepare
+from flashbench.settings import Settings, save_settings
+from flashbench.track import tracking_uri
+from flashbench.train import run_train
+from flashbench.verify import run_verify
+from specflash.errors import UserError
+
+FAST_TASK_LIMIT = 4
+FAST = {
+    "scenes": {"train": 72, "test": 24},
+    "train": {"epochs": 3},
+    "verify": {"prompts": 4, "max_new_tokens": 24},
+    "quotable": False,
+}
+"""What a shortened demo overrides; every task is also cut to FAST_TASK_LIMIT prompts."""
+
+
+def run_demo(settings: Settings, fast: bool = False) -> dict[str, Any]:
+    """Prepare, dump, train, verify, bench, report, MLflow; returns the benchmark's summary.
+
+    Raises UserError where an answer differs from vanilla's: numbers of a broken engine are not measured.
+    """
+    started = time.monotonic()
+    if fast:
+        settings = shortened(settings)
+        note("A shortened demo: its numbers are not for quoting.")
+    torch.set_num_threads(settings.threads)
+    save_settings(settings, settings.run / "settings.yaml")
+    with step("prepare: draw the scenes"):
+        run_prepare(settings)
+    with step("dump: features of the frozen target (Ray Data)"):
+        run_dump(settings)
+    with step("train: the drafts (Ray Train + DeepSpeed)"):
+        run_train(settings)
+    with step("verify: are the drafts lossless?"):
+        verdict = run_verify(settings)
+    if not verdict:
+        raise UserError(f"the drafts are not lossless, so they are not timed; see {settings.run / 'verify.json'}")
+    with step("bench: every method on the same held-out prompts"):
+        summary = measure(settings)
+    with step("publish: the report and MLflow"):
+        lost = publish(settings, summary)
+    for line in lost:
+        note(f"not recorded in MLflow: {line}")
+    show_summary(summary)
+    _say_where(settings, time.monotonic() - started)
+    return summary
+
+
+def shortened(settings: Settings) -> Settings:
+    """The same line through all stages with less of everything, in a run folder of its own."""
+    tree = settings.model_dump(mode="json")
+    for key, value in FAST.items():
+        tree[key] = {**tree[key], **value} if isinstance(value, dict) else value
+    for task in tree["bench"]["tasks"].values():
+        task["source"]["limit"] = min(task["source"]["limit"] or FAST_TASK_LIMIT, FAST_TASK_LIMIT)
+    return Settings.model_validate(_moved(tree, str(settings.run), f"{settings.run}-fast"))
+
+
+def _moved(value: Any, old: str, new: str) -> Any:
+    """Every path inside the run folder, moved to the other run folder."""
+    if isinstance(value, dict):
+        return {key: _moved(part, old, new) for key, part in value.items()}
+    if isinstance(value, str) and (value == old or value.startswith(old + os.sep)):
+        return new + value.removeprefix(old)
+    return value
+
+
+def _say_where(settings: Settings, seconds: float) -> None:
+    report, config = settings.run / "report.html", settings.run / "settings.yaml"
+    say(f"""
+Done in {clock(seconds)}. Everything is in {settings.run}:
+  report         {report}
+  summary        {settings.run / "summary.json"}
+  every answer   {settings.run / "bench" / "rows.parquet"}
+  losslessness   {settings.run / "verify.json"}
+  drafts         {", ".join(str(settings.draft_folder(name)) for name in settings.drafts)}
+
+Look at it:
+  python -m webbrowser {report.resolve().as_uri()}
+  mlflow ui --backend-store-uri {tracking_uri(settings)}
+  specflash serve --config {config}""")

@@ -1,0 +1,95 @@
+"""What one actor of the dump does: the frozen target over samples, features into shards.
+
+It knows no data set and no other actor. Samples come in as encoded pictures and text, only rows
+about them go out; the features themselves never travel through Ray.
+"""
+
+import os
+from collections.abc import Iterator
+
+import pyarrow as pa
+import ray
+import torch
+
+from flashbench.dump.files import DiskFull
+from flashbench.dump.rows import BAD, FULL, OUTCOME_SCHEMA, STORED, to_sample
+from flashbench.dump.shards import ShardWriter, Writer, piece_name
+from flashbench.ray_session import use_threads
+from flashbench.settings import Settings
+from specflash.errors import UserError
+from specflash.records import Features, Sample
+from specflash.targets import load_target
+from specflash.targets.base import Target
+
+def load_for_actor(settings: Settings) -> Target:
+    """The frozen target on this worker's accelerator, with this worker's share of threads."""
+    use_threads(settings.dump.cpus_per_actor)
+    device = settings.target.device
+    if device == "auto":
+        device = "cuda" if ray.get_gpu_ids() and torch.cuda.is_available() else "cpu"
+    return load_target(settings.target.name, settings.target.weights, settings.target.dtype, device)
+
+
+@torch.inference_mode()
+def extract(target: Target, sample: Sample, max_length: int) -> Features:
+    """One forward pass without cache over the whole sample, exactly as prefill does it.
+
+    Raises UserError where the sample cannot be trained on.
+    """
+    prompt = target.encode(sample)
+    if prompt.length > max_length:
+        raise UserError(f"{prompt.length} tokens are more than dump.max_length={max_length}")
+    if not prompt.answer_mask.any():
+        raise UserError("no answer token to train on")
+    embeds = target.embed_prompt(prompt)                                     # [1, L, D]
+    positions = target.positions(prompt, 0, prompt.length)
+    output = target.forward(embeds, cache=None, positions=positions, mask=None, keep=0)
+    return Features(id=sample.id, ids=prompt.ids[0].cpu(),
+                    features=output.features[0].to("cpu", torch.bfloat16),   # [L, D]
+                    spans=prompt.spans, answer_mask=prompt.answer_mask[0].cpu())
+
+
+class Extractor:
+    """Holds a frozen target for `map_batches`. One call writes its own shards, whole.
+
+    Ray Data tells an actor neither that a call is its last one nor when the stream ends, so a
+    shard never outlives the call that began it: nothing is left to flush.
+    """
+
+    def __init__(self, settings: Settings):
+        self.settings = settings
+        self.target = load_for_actor(settings)
+        gpus = tuple(str(gpu) for gpu in ray.get_gpu_ids())
+        self.writer = Writer(pid=os.getpid(), gpus=gpus, device=str(self.target.device))
+
+    def __call__(self, batch: pa.Table) -> pa.Table:
+        return pa.Table.from_pylist(list(self._outcomes(batch.to_pylist())), schema=OUTCOME_SCHEMA)
+
+    def _outcomes(self, rows: list[dict]) -> Iterator[dict]:
+        good = [row for row in rows if row["reason"] is None]
+        yield from (_outcome(row, BAD, row["reason"]) for row in rows if row["reason"] is not None)
+        shards = ShardWriter(self.settings.dump_folder, piece_name([row["id"] for row in good]),
+                             self.settings.dump.shard_mb, self.writer)
+        try:
+            bad = {row["id"]: reason for row in good if (reason := self._take(shards, row))}
+            shards.flush()
+        except DiskFull as error:
+            yield {"outcome": FULL, "reason": str(error)}
+            return
+        yield from (_outcome(row, BAD if row["id"] in bad else STORED, bad.get(row["id"])) for row in good)
+
+    def _take(self, shards: ShardWriter, row: dict) -> str | None:
+        """Put one sample into the shards; returns why not, where it is a bad one."""
+        if row["id"] in shards.done:
+            return None
+        try:
+            shards.add(extract(self.target, to_sample(row), self.settings.dump.max_length))
+        except DiskFull:
+            raise
+        except UserError as error:
+            return str(error)
+        return None
+
+
+def _outcome(row: dict, outcome: str, reason: str | None) -> dict:
+    return {"index": row["index"], "id": row["id"], "outcome": outcome, "reason": reason}

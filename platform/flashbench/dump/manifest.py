@@ -1,0 +1,76 @@
+"""What a feature store was made with. It knows no shard and no sample."""
+
+import json
+from dataclasses import asdict, dataclass, field, fields
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import Self
+
+from flashbench.dump.files import write_whole
+from specflash.errors import UserError
+
+FORMAT = 1
+FILE = "manifest.json"
+FEATURES = "LM-head input, after the final norm, of the frozen target; bfloat16, one row per token"
+RECORDED_ONLY = ("versions", "features")
+
+
+def library_versions() -> dict[str, str]:
+    return {library: version(library) for library in ("torch", "transformers", "safetensors")}
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Everything that shapes the stored features, and nothing that does not.
+
+    Number of actors, batch and shard size are left out: they change no feature. Library versions
+    are only recorded, here for the first writer and in every shard for its own.
+
+    width  D of the target
+    """
+
+    target: str
+    fingerprint: str
+    dtype: str
+    max_length: int
+    width: int
+    format: int = FORMAT
+    features: str = FEATURES
+    versions: dict[str, str] = field(default_factory=library_versions)
+
+    @property
+    def settings_hash(self) -> str:
+        """16 hex digits of all that shapes features: equal hashes may share a folder."""
+        shaping = {name: value for name, value in asdict(self).items() if name not in RECORDED_ONLY}
+        return sha256(json.dumps(shaping, sort_keys=True).encode()).hexdigest()[:16]
+
+    def differences(self, other: "Manifest") -> list[str]:
+        """One `name: here → there` for each shaping entry that differs."""
+        pairs = {entry.name: (getattr(self, entry.name), getattr(other, entry.name))
+                 for entry in fields(self) if entry.name not in RECORDED_ONLY}
+        return [f"{name} {mine} → {theirs}" for name, (mine, theirs) in pairs.items() if mine != theirs]
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Raises UserError where `folder` is no feature store, or one of another format."""
+        path = folder / FILE
+        if not path.is_file():
+            raise UserError(f"no feature store at {folder}: run `specflash dump` first")
+        entries = json.loads(path.read_text())
+        if entries["format"] != FORMAT:
+            raise UserError(f"{folder} holds features of format {entries['format']}, this version reads "
+                            f"{FORMAT}: dump into another folder")
+        return cls(**{name: value for name, value in entries.items() if name != "settings_hash"})
+
+    def claim(self, folder: Path) -> None:
+        """Write this manifest into a new store, or check it against the one that is there."""
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / FILE).exists():
+            entries = {**asdict(self), "settings_hash": self.settings_hash}
+            write_whole(folder / FILE, json.dumps(entries, indent=1).encode())
+            return
+        changed = Manifest.load(folder).differences(self)
+        if changed:
+            raise UserError(f"{folder} holds features made with other settings ({'; '.join(changed)}): "
+                            "set `run` to another folder, or change the settings back")

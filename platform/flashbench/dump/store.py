@@ -1,0 +1,100 @@
+"""The feature store, read side: finished samples in the order of their ids. It knows no Ray.
+
+    manifest.json            what shapes the features (manifest.py)
+    shard-*.safetensors      features, and shard-*.json their index (shards.py)
+    quarantine.jsonl         samples that were left out, and why (quarantine.py)
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from flashbench.dump.manifest import Manifest
+from flashbench.dump.shards import PARTS, Row, checksum_of, read_rows
+from specflash.errors import UserError
+from specflash.records import Features
+
+OPEN_SHARDS = 64
+
+
+def finished(folder: Path) -> dict[str, Row]:
+    """Row of every finished sample by id, in the order of ids.
+
+    A worker of a killed dump may outlive its driver by a moment and finish a sample that the
+    next dump does too; the shard that comes first in name order is then the one that counts.
+    """
+    rows: dict[str, Row] = {}
+    for index_path in sorted(folder.glob("shard-*.json")):
+        for row in read_rows(index_path):
+            rows.setdefault(row.id, row)
+    return dict(sorted(rows.items()))
+
+
+class FeatureStore:
+    """Read side, in the order of ids: order and number of the writers never show.
+
+    Raises UserError where `folder` is no feature store.
+    """
+
+    def __init__(self, folder: Path | str):
+        self.folder = Path(folder)
+        self.manifest = Manifest.load(self.folder)
+        self.rows = tuple(finished(self.folder).values())
+        self._by_id = {row.id: row for row in self.rows}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def ids(self) -> list[str]:
+        return [row.id for row in self.rows]
+
+    def lengths(self) -> list[int]:
+        """Tokens of each sample, without touching a shard."""
+        return [row.tokens for row in self.rows]
+
+    def read(self, key: int | str) -> Features:
+        """The sample at a place in `ids()`, or the one with this id. The shard is memory-mapped."""
+        row = self._row(key)
+        ids, features, answer_mask, spans = (self._tensor(row, part) for part in PARTS)
+        return Features(id=row.id, ids=ids, features=features, answer_mask=answer_mask,
+                        spans=tuple((start, length) for start, length in spans.tolist()))
+
+    def answer_ids(self, key: int | str) -> Tensor:
+        """Tokens of the sample's answers [answer_tokens], without reading its features."""
+        row = self._row(key)
+        return self._tensor(row, "ids")[self._tensor(row, "answer_mask")]
+
+    def verify(self, advance: Callable[[], None] = lambda: None) -> list[str]:
+        """Ids of samples whose bytes are not those that were written; calls `advance` per sample."""
+        damaged = []
+        for row in self.rows:
+            if not self._is_intact(row):
+                damaged.append(row.id)
+            advance()
+        return damaged
+
+    def _is_intact(self, row: Row) -> bool:
+        try:
+            tensors = {part: self._tensor(row, part) for part in PARTS}
+        except UserError:
+            return False
+        return checksum_of(tensors) == row.checksum
+
+    def _row(self, key: int | str) -> Row:
+        return self.rows[key] if isinstance(key, int) else self._by_id[key]
+
+    def _tensor(self, row: Row, part: str) -> Tensor:
+        return _open_shard(self.folder / row.shard).get_tensor(f"{row.id}/{part}")
+
+
+@lru_cache(maxsize=OPEN_SHARDS)
+def _open_shard(path: Path) -> safe_open:
+    """Shards are never rewritten, so a mapping stays valid."""
+    try:
+        return safe_open(path, framework="pt")
+    except (OSError, SafetensorError):
+        raise UserError(f"the feature shard {path} is gone or damaged: bring it back, or delete "
+                        f"{path.with_suffix('.json')} and dump again") from None

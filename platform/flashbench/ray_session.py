@@ -1,0 +1,128 @@
+"""Ray for one stage: join the cluster that is there, or start a small one. It knows no stage.
+
+Inside a submitted job Ray has set RAY_ADDRESS, and `PYTHONPATH=platform` comes from
+`jobs/runtime_env.yaml`. The same key in job and `ray.init` is an error of Ray's, so a joined
+cluster gets no runtime_env from here.
+
+Ray gives a worker OMP_NUM_THREADS = the CPUs its task or actor asked for, at least 1, unless
+the variable is set already. Torch takes that value when it is first imported and never again,
+so code that must have its share calls `use_threads(cpus)`.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import ray
+
+import flashbench
+import specflash
+from flashbench.console import note
+from flashbench.settings import Settings
+from specflash.errors import UserError
+
+IN_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"  # Ray sets it for the driver of a submitted job
+OBJECT_STORE_BYTES = 400 * 2**20  # only metadata travels through Ray
+
+
+@contextmanager
+def ray_session(settings: Settings, num_cpus: float, num_gpus: float | None = None) -> Iterator[None]:
+    """Hold a Ray cluster open. What was running before stays; what was started here ends.
+
+    settings             of the experiment; its run folder must be visible to every node
+    num_cpus, num_gpus   what the stage asks for. A cluster started here has exactly that
+                         (num_gpus None: the GPUs that are there); a joined one keeps its own
+    """
+    if ray.is_initialized():
+        _tell_if_short(num_cpus, num_gpus)
+        yield
+        return
+    if not _cluster_is_given():
+        with local_ray(num_cpus, num_gpus):
+            yield
+        return
+    ray.init(address="auto", logging_level=logging.WARNING)
+    try:
+        _tell_if_short(num_cpus, num_gpus)
+        _tell_if_lost(settings.run)
+        yield
+    finally:
+        ray.shutdown()  # leaves the cluster, which goes on
+
+
+@contextmanager
+def local_ray(num_cpus: float, num_gpus: float | None = None) -> Iterator[None]:
+    """A cluster on this machine alone: free ports, no dashboard, little memory, gone afterwards."""
+    with _environment({"PYTHONPATH": _import_roots(), "PATH": _tools_first(), "RAY_USAGE_STATS_ENABLED": "0",
+                       "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}):
+        ray.init(address="local", num_cpus=num_cpus, num_gpus=num_gpus, include_dashboard=False,
+                 object_store_memory=OBJECT_STORE_BYTES, logging_level=logging.ERROR,
+                 log_to_driver=False)
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def threads_for(cpus: float) -> int:
+    """Threads of a worker that was given `cpus` CPUs, a fraction counting as one."""
+    return max(1, int(cpus))
+
+
+def use_threads(cpus: float) -> None:
+    """Give this process its share of torch threads; more than its share is slower, not faster."""
+    import torch
+    torch.set_num_threads(threads_for(cpus))
+
+
+def _cluster_is_given() -> bool:
+    address = os.environ.get("RAY_ADDRESS", "")
+    if address.startswith(("http://", "https://")):
+        raise UserError(f"RAY_ADDRESS={address} is a dashboard, which only `ray job submit` understands; "
+                        "unset it, or set it to HOST:6379")
+    return address not in ("", "local")
+
+
+def _import_roots() -> str:
+    """PYTHONPATH under which workers find both packages, from a checkout as from an installation."""
+    roots = [str(Path(package.__file__).resolve().parents[1]) for package in (specflash, flashbench)]
+    before = os.environ.get("PYTHONPATH")
+    return os.pathsep.join(dict.fromkeys([*roots, *([before] if before else [])]))
+
+
+def _tools_first() -> str:
+    """PATH with this Python's own programs in front: `ninja` lies there when nobody activated it."""
+    return os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set variables while Ray starts: its processes inherit them, this one gets its own back."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _tell_if_short(num_cpus: float, num_gpus: float | None) -> None:
+    there = ray.cluster_resources()
+    for kind, asked in (("CPU", num_cpus), ("GPU", num_gpus or 0)):
+        if there.get(kind, 0) < asked:
+            note(f"the Ray cluster has {there.get(kind, 0):g} {kind}s and this stage asks for {asked:g}: "
+                 "it waits until more join")
+
+
+def _tell_if_lost(run: Path) -> None:
+    """A submitted job runs in its own copy of the code, which Ray throws away some day."""
+    if IN_JOB in os.environ and not run.is_absolute():
+        note(f"run={run} is inside the job's own copy of the code, on the head node alone: {run.resolve()}; "
+             "give an absolute path on storage that every node sees")

@@ -1,0 +1,42 @@
+"""One order answered by a target and a draft, as events. It knows no thread, no Ray and no HTTP."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+from flashbench.serve.events import Committed, Event, Finished, Order, Refused, Started
+from flashbench.serve.text import TextStream
+from specflash.decoding import Decoding
+from specflash.drafts.base import Draft
+from specflash.errors import UserError
+from specflash.records import Generation
+from specflash.targets.base import Target
+
+
+def answer(target: Target, draft: Draft, order: Order, max_prompt_tokens: int) -> Iterator[Event]:
+    """Closing the iterator frees the cache; the generation goes no further."""
+    try:
+        prompt = target.encode(order.sample)
+    except UserError as error:
+        yield Refused(str(error), "invalid_prompt")
+        return
+    if prompt.length > max_prompt_tokens:
+        yield Refused(f"the prompt has {prompt.length} tokens (pictures included); at most "
+                      f"{max_prompt_tokens} are accepted", "context_length_exceeded")
+        return
+    yield Started(prompt.length)
+    text = TextStream(target.decode)
+    with closing(Decoding(target, draft, prompt, order.sampling)) as decoding:
+        for ids in decoding:
+            yield _committed(decoding.generation, ids, text.push(ids))
+    yield _finished(decoding.generation, text.finish())
+
+
+def _committed(done: Generation, ids: list[int], text: str) -> Committed:
+    """The prefill's token comes before the first round, with nothing drafted."""
+    drafted, kept = (done.drafted[-1], done.kept[-1]) if done.drafted else (0, 0)
+    return Committed(tuple(ids), text, drafted, kept)
+
+
+def _finished(done: Generation, text: str) -> Finished:
+    return Finished(text, done.finish, tuple(done.kept), tuple(done.drafted), tuple(done.committed),
+                    dict(done.seconds))

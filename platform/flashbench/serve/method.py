@@ -1,0 +1,34 @@
+"""One decoding method on Ray Serve: a target, a draft, one request at a time. It knows no HTTP."""
+
+from collections.abc import AsyncGenerator
+from concurrent.futures import ThreadPoolExecutor
+
+from ray import serve
+
+from flashbench.ray_session import use_threads
+from flashbench.serve.decode import answer
+from flashbench.serve.events import Event, Order
+from flashbench.serve.relay import relay
+from flashbench.settings import Settings
+from specflash.drafts import load_draft
+from specflash.targets import load_target
+
+
+@serve.deployment(max_ongoing_requests=1)
+class Method:
+    """A replica. Its one decoding thread also keeps a stopped request and the next one apart."""
+
+    def __init__(self, method: str, settings: Settings):
+        use_threads(settings.serve.threads)
+        self._pool = ThreadPoolExecutor(1, initializer=use_threads, initargs=(settings.serve.threads,))
+        self._max_prompt_tokens = settings.serve.max_prompt_tokens
+        self._target = load_target(settings.target.name, settings.target.weights, settings.serve.dtype,
+                                   settings.target.device)
+        self._draft = load_draft(settings.draft_folder(method), self._target)
+
+    async def decode(self, order: Order) -> AsyncGenerator[Event, None]:
+        def work():
+            return answer(self._target, self._draft, order, self._max_prompt_tokens)
+
+        async for event in relay(work, self._pool):
+            yield event

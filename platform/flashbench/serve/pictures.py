@@ -1,0 +1,52 @@
+"""Picture parts of a request: data URL -> bytes of a picture that is safe to decode.
+
+Only the header is read here; the target decodes the pixels. It knows no chat and no model.
+"""
+
+import binascii
+import io
+from base64 import b64decode
+from warnings import catch_warnings, simplefilter
+
+from PIL import Image, UnidentifiedImageError
+
+from flashbench.serve.refusal import Refusal
+
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP")
+
+
+def read_data_url(url: str, where: str) -> bytes:
+    """The bytes a base64 data URL holds. Nothing is ever fetched or opened.
+
+    where  the field, for the message. Raises Refusal 400 (wrong URL) or 415 (not an image type).
+    """
+    scheme = url.partition(":")[0].lower()
+    if scheme != "data":
+        shown = f"`{scheme}:` URLs" if scheme in ("http", "https", "file", "ftp") else "plain strings"
+        raise Refusal(400, f"`{where}`: {shown} are not accepted; send the picture itself as "
+                           "data:image/…;base64,…", where, "invalid_image_url")
+    header, comma, payload = url[len("data:"):].partition(",")
+    media_type, *flags = header.split(";")
+    if not comma or "base64" not in flags:
+        raise Refusal(400, f"`{where}` is not of the form data:image/…;base64,…", where, "invalid_image_url")
+    if not media_type.lower().startswith("image/"):
+        raise Refusal(415, f"`{where}`: media type `{media_type}` is not an image type", where,
+                      "unsupported_media_type")
+    try:
+        return b64decode(payload, validate=True)
+    except binascii.Error as error:
+        raise Refusal(400, f"`{where}` is not valid base64: {error}", where, "invalid_base64") from None
+
+
+def count_pixels(picture: bytes, where: str) -> int:
+    """Width × height as the header says; raises Refusal 400 where there is no known header."""
+    try:
+        with catch_warnings():
+            simplefilter("ignore", Image.DecompressionBombWarning)  # the caller has its own limit
+            with Image.open(io.BytesIO(picture), formats=FORMATS) as image:
+                return image.width * image.height
+    except Image.DecompressionBombError as error:
+        raise Refusal(400, f"`{where}`: {error}", where, "image_too_large") from None
+    except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as error:
+        raise Refusal(400, f"`{where}` is not a picture that can be read ({', '.join(FORMATS)})", where,
+                      "invalid_image") from error

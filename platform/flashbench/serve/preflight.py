@@ -1,0 +1,45 @@
+"""What can be told to be wrong before Ray starts. It knows the settings and loads no weights."""
+
+import errno
+import socket
+
+from flashbench.settings import ServeSettings, Settings
+from specflash.catalogue import pick
+from specflash.drafts import DRAFTS
+from specflash.errors import UserError
+
+
+def check_methods(settings: Settings) -> None:
+    """Every method is known, named once, and trained where it needs training."""
+    methods = settings.serve.methods
+    if not methods:
+        raise UserError("serve.methods is empty; name at least one of: " + ", ".join(sorted(DRAFTS)))
+    for method in methods:
+        if methods.count(method) > 1:
+            raise UserError(f"serve.methods names `{method}` twice")
+        folder = settings.draft_folder(method)
+        if pick(DRAFTS, method, "method").trainable and not (folder / "model.safetensors").is_file():
+            raise UserError(f"no trained `{method}` draft in {folder}; train it first with `specflash train`, "
+                            "or leave it out of serve.methods")
+
+
+def free_port(serve: ServeSettings) -> int:
+    """The port to listen on: the one asked for, or a free one for 0. Raises UserError if it is taken."""
+    with socket.socket(_family(serve.host), socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((serve.host, serve.port))
+        except OSError as error:
+            raise UserError(_explain(serve, error)) from None
+        return probe.getsockname()[1]
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+def _explain(serve: ServeSettings, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return (f"port {serve.port} on {serve.host} is in use; stop what listens there, or choose another "
+                f"with serve.port={serve.port + 1} (0 takes a free one)")
+    return f"cannot listen on {serve.host} port {serve.port}: {error.strerror or error}"

@@ -1,0 +1,140 @@
+"""The body of a chat request, checked. It knows OpenAI's fields, no model and no picture format.
+
+Fields that would change the answer and that no decoder here supports are refused unless they
+have their neutral value; fields that change nothing are dropped.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag, ValidationError
+from pydantic_core import ErrorDetails, from_json
+
+from flashbench.serve.refusal import Refusal
+from specflash.catalogue import nearest
+
+NEUTRAL: dict[str, tuple[JsonValue, ...]] = {
+    "n": (1,), "stop": ([],), "presence_penalty": (0,), "frequency_penalty": (0,), "logprobs": (False,),
+    "top_logprobs": (0,), "logit_bias": ({},), "tools": ([],), "tool_choice": ("none",), "functions": ([],),
+    "response_format": ({"type": "text"},), "modalities": (["text"],),
+}
+WITHOUT_EFFECT = frozenset({"user", "metadata", "store", "service_tier", "safety_identifier",
+                            "prompt_cache_key", "parallel_tool_calls"})
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class TextPart(Part):
+    type: Literal["text"]
+    text: str
+
+
+class ImageUrl(Part):
+    """`detail` is accepted and has no effect: a target has one picture size."""
+
+    url: str
+    detail: Literal["auto", "low", "high"] = "auto"
+
+
+class ImagePart(Part):
+    type: Literal["image_url"]
+    image_url: ImageUrl
+
+
+ContentPart = Annotated[TextPart | ImagePart, Field(discriminator="type")]
+Content = Annotated[Annotated[str, Tag("str")] | Annotated[list[ContentPart], Tag("parts")],
+                    Discriminator(lambda value: "parts" if isinstance(value, list) else "str")]
+
+
+class Message(Part):
+    """The fields after `name` come back from clients that resend an answer as they got it."""
+
+    role: Literal["system", "developer", "user", "assistant"]
+    content: Content
+    name: str | None = None
+    refusal: None = None
+    tool_calls: None = None
+    function_call: None = None
+    audio: None = None
+    annotations: None = None
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        if isinstance(self.content, str):
+            return (self.content,)
+        return tuple(part.text for part in self.content if isinstance(part, TextPart))
+
+    @property
+    def picture_urls(self) -> tuple[str, ...]:
+        if isinstance(self.content, str):
+            return ()
+        return tuple(part.image_url.url for part in self.content if isinstance(part, ImagePart))
+
+
+class StreamOptions(Part):
+    include_usage: bool = False
+    include_obfuscation: bool = False
+
+
+class ChatRequest(Part):
+    """POST /v1/chat/completions. `top_k` is an extension; temperature and top_p default to OpenAI's 1."""
+
+    model: str
+    messages: list[Message] = Field(min_length=1)
+    temperature: float | None = Field(None, ge=0, le=2, allow_inf_nan=False)
+    top_p: float | None = Field(None, gt=0, le=1, allow_inf_nan=False)
+    top_k: int | None = Field(None, ge=0)
+    max_tokens: int | None = Field(None, ge=1)
+    max_completion_tokens: int | None = Field(None, ge=1)
+    seed: int | None = Field(None, ge=-2**63, lt=2**63)
+    stream: bool | None = False
+    stream_options: StreamOptions | None = None
+
+    @property
+    def include_usage(self) -> bool:
+        return self.stream_options is not None and self.stream_options.include_usage
+
+
+def parse_request(body: bytes) -> ChatRequest:
+    """Raises Refusal with the first thing that is wrong."""
+    try:
+        tree = from_json(body, allow_inf_nan=False)
+    except ValueError as error:
+        raise Refusal(400, f"the body is not valid JSON: {error}", code="invalid_json") from None
+    if not isinstance(tree, dict):
+        raise Refusal(400, "the body must be a JSON object", code="invalid_json")
+    fields = {name: value for name, value in tree.items() if name not in WITHOUT_EFFECT}
+    for name, neutral in NEUTRAL.items():
+        if fields.pop(name, None) not in (None, *neutral):
+            raise Refusal(400, f"`{name}` is not supported here; leave it out", name, "unsupported_parameter")
+    try:
+        return ChatRequest.model_validate(fields)
+    except ValidationError as error:
+        raise _explain(error.errors(include_url=False)[0], fields) from None
+
+
+def _explain(problem: ErrorDetails, tree: JsonValue) -> Refusal:
+    location, reason = problem["loc"], problem["msg"]
+    where = _path(location, tree)
+    if problem["type"] == "missing":
+        where = f"{where}.{location[-1]}".lstrip(".")
+        return Refusal(400, f"`{where}` is missing", where, "missing_required_parameter")
+    if problem["type"] == "extra_forbidden":
+        hint = nearest(where, ChatRequest.model_fields) if len(location) == 1 else ""
+        return Refusal(400, f"unknown field `{where}`{hint}", where, "unknown_parameter")
+    return Refusal(400, f"`{where}`: {reason[0].lower()}{reason[1:]}", where, "invalid_value")
+
+
+def _path(location: tuple[int | str, ...], tree: JsonValue) -> str:
+    """The part of `location` that is in the body: pydantic also names the union members it tried."""
+    path, node = [], tree
+    for part in location:
+        if isinstance(part, str) and isinstance(node, dict) and part in node:
+            node = node[part]
+        elif isinstance(part, int) and isinstance(node, list):
+            node = node[part]
+        else:
+            continue
+        path.append(str(part))
+    return ".".join(path)

@@ -1,0 +1,176 @@
+"""Training every draft of an experiment with one recipe, as the driver sees it. It knows no draft by name."""
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from ray.train import CheckpointConfig, FailureConfig, RunConfig, ScalingConfig, WorkerGroupError
+from ray.train.torch import TorchConfig, TorchTrainer
+
+from flashbench.console import note
+from flashbench.dump.store import FeatureStore
+from flashbench.ray_session import ray_session
+from flashbench.settings import Settings
+from flashbench.track import log_training
+from flashbench.train.data import answer_vocabulary
+from flashbench.train.loop import LoopConfig, train_loop
+from flashbench.train.progress import show_while
+from flashbench.train.recipe import RECORD, finished_record, recipe_hash, recipe_of
+from specflash.catalogue import nearest, pick
+from specflash.drafts import DRAFTS, Draft
+from specflash.drafts.store import make_draft
+from specflash.errors import UserError
+from specflash.targets import load_ends, target_fingerprint
+
+CHECKPOINTS_KEPT = 2
+
+RAY_TRAIN = {
+    "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "0.5",  # how soon a report is picked up
+    "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S": "300",  # a loaded machine imports slowly
+    "RAY_CHDIR_TO_TRIAL_DIR": "0",  # relative import paths stay valid
+}
+
+
+@dataclass(frozen=True)
+class TrainSummary:
+    """What came out of training one draft; the figures are the last epoch's, on held-out samples.
+
+    reused  it was finished before, with the same recipe
+    """
+
+    draft: str
+    folder: Path
+    reused: bool
+    parameters: int
+    steps: int
+    seconds: float
+    held_out_loss: float
+    slot_accuracy: tuple[float, ...]
+    simulated_accept_length: float
+
+
+@dataclass(frozen=True)
+class Job:
+    """A draft that is to be there afterwards. `done` is the record of one that is there already."""
+
+    draft: str
+    folder: Path
+    recipe: dict[str, str]
+    done: dict | None
+
+
+def run_train(settings: Settings, drafts: Sequence[str] | None = None) -> list[TrainSummary]:
+    """Train the drafts of the settings (or those named), one after the other, with one recipe.
+
+    A finished draft of the same recipe is reused; a killed training continues from its last
+    checkpoint. Raises UserError for an unknown draft, features of another target, too few samples,
+    and a finished draft of another recipe.
+    """
+    settings = _absolute(settings)
+    store = FeatureStore(settings.dump_folder)
+    _check_target(settings, store)
+    jobs = [_job(settings, store, name) for name in _names(settings, drafts)]
+    missing = [job for job in jobs if job.done is None]
+    if missing:
+        train = settings.train
+        gpus = train.workers if train.gpu else 0
+        with ray_session(settings, num_cpus=train.workers * train.cpus_per_worker, num_gpus=gpus):
+            for job in missing:
+                fit(settings, job, store)
+    return [_summary(settings, job) for job in jobs]
+
+
+def fit(settings: Settings, job: Job, store: FeatureStore,
+        loop: Callable[[LoopConfig], None] = train_loop) -> None:
+    """Train one draft on the workers of the Ray cluster that is there."""
+    train = settings.train
+    run = RunConfig(name=f"{job.draft}-{recipe_hash(job.recipe)}",
+                    storage_path=str(settings.run / "checkpoints"),
+                    failure_config=FailureConfig(max_failures=train.max_failures),
+                    checkpoint_config=CheckpointConfig(num_to_keep=CHECKPOINTS_KEPT))
+    folder = settings.run / "checkpoints" / run.name
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, value in RAY_TRAIN.items():
+        os.environ.setdefault(name, value)
+    trainer = TorchTrainer(
+        loop,
+        train_loop_config=LoopConfig(
+            settings=settings, draft=job.draft, recipe=job.recipe,
+            vocabulary_ids=_vocabulary(settings, job.draft, store), progress=str(folder / "progress.json")),
+        torch_config=TorchConfig(backend="nccl" if train.gpu else "gloo"),
+        scaling_config=ScalingConfig(num_workers=train.workers, use_gpu=train.gpu,
+                                     resources_per_worker={"CPU": train.cpus_per_worker}),
+        run_config=run)
+    try:
+        show_while(trainer.fit, folder / "progress.json", f"train {job.draft}")
+    except WorkerGroupError as error:
+        for failure in error.worker_failures.values():
+            if isinstance(failure, UserError):
+                raise failure from None
+        raise
+
+
+def _names(settings: Settings, drafts: Sequence[str] | None) -> list[str]:
+    for name in drafts or ():
+        if name not in settings.drafts:
+            raise UserError(f"the settings have no draft `{name}`{nearest(name, settings.drafts)}; "
+                            f"they have: {', '.join(settings.drafts)}")
+    return [name for name in drafts or settings.drafts if pick(DRAFTS, name, "draft").trainable]
+
+
+def _job(settings: Settings, store: FeatureStore, name: str) -> Job:
+    draft = _shape(settings, store, name)
+    recipe, folder = recipe_of(settings, draft, store), settings.draft_folder(name)
+    return Job(name, folder, recipe, finished_record(folder, recipe))
+
+
+def _shape(settings: Settings, store: FeatureStore, name: str) -> Draft:
+    """The draft without memory for its weights: for its settings, checked and complete."""
+    size = settings.drafts[name].get("vocabulary", 0)
+    with torch.device("meta"):
+        return make_draft(name, settings.drafts[name], store.manifest.width,
+                          torch.zeros(size, dtype=torch.long) if size else None)
+
+
+def _check_target(settings: Settings, store: FeatureStore) -> None:
+    if target_fingerprint(settings.target.name, settings.target.weights) != store.manifest.fingerprint:
+        raise UserError(f"{store.folder} holds features of other weights than those of the target "
+                        f"`{settings.target.name}`: dump its features into another run folder")
+
+
+def _vocabulary(settings: Settings, draft: str, store: FeatureStore) -> list[int] | None:
+    size = settings.drafts[draft].get("vocabulary", 0)
+    if not size:
+        return None
+    ends = load_ends(settings.target.name, settings.target.weights, settings.target.dtype)
+    return answer_vocabulary(store, size, len(ends.lm_head)).tolist()
+
+
+def _summary(settings: Settings, job: Job) -> TrainSummary:
+    record = job.done or json.loads((job.folder / RECORD).read_text())
+    if job.done:
+        note(f"{job.folder} is finished: reused")
+    for lost in log_training(settings, job.draft, [_flat(curve) for curve in record["curves"]]):
+        note(f"MLflow did not take {lost}")
+    last = record["curves"][-1]
+    return TrainSummary(
+        draft=job.draft, folder=job.folder, reused=job.done is not None,
+        parameters=record["parameters"], steps=record["steps"], seconds=record["seconds"],
+        held_out_loss=last["held_out_loss"], slot_accuracy=tuple(last["slot_accuracy"]),
+        simulated_accept_length=last["simulated_accept_length"])
+
+
+def _flat(curve: dict) -> dict[str, float]:
+    """One number per name: `slot_accuracy_0`, `slot_accuracy_1`, …"""
+    slots = {f"slot_accuracy_{slot}": share for slot, share in enumerate(curve["slot_accuracy"])}
+    return {**{name: value for name, value in curve.items() if name != "slot_accuracy"}, **slots}
+
+
+def _absolute(settings: Settings) -> Settings:
+    """Workers may stand in another folder."""
+    weights = settings.target.weights
+    target = settings.target.model_copy(update={"weights": weights and str(Path(weights).resolve())})
+    return settings.model_copy(update={"run": settings.run.resolve(), "target": target})

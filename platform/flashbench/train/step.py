@@ -1,0 +1,113 @@
+"""One rank's side of a training run: its engine, its samples, its optimiser steps.
+
+It knows no checkpoint and no draft by name.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import ray.train.torch
+import torch
+import torch.distributed as dist
+
+from flashbench.dump.store import FeatureStore
+from flashbench.settings import Settings, TrainSettings
+from flashbench.train.data import Plan, Reader, split, trainable_ids
+from flashbench.train.engine import start_engine
+from flashbench.train.evaluate import Sums
+from flashbench.train.progress import Progress, tell
+from specflash.drafts import Draft
+from specflash.drafts.anchors import trained_slots
+from specflash.drafts.collate import add_noise
+from specflash.drafts.store import make_draft
+from specflash.targets import DTYPES, load_ends
+from specflash.targets.base import Ends
+
+
+@dataclass
+class Run:
+    """engine  a DeepSpeedEngine around the draft
+    lines   one line per finished epoch, for the driver to show
+    """
+
+    engine: object
+    train: TrainSettings
+    samples: Reader
+    plan: Plan
+    held_out: Reader
+    held_out_plan: Plan
+    rank: int
+    target_fingerprint: str
+    progress: Path
+    lines: list[str] = field(default_factory=list)
+
+    @classmethod
+    def start(cls, settings: Settings, name: str, vocabulary_ids: list[int] | None, progress: str) -> "Run":
+        train, world, rank = settings.train, dist.get_world_size(), dist.get_rank()
+        device, dtype = ray.train.torch.get_device(), DTYPES[train.precision]
+        store = FeatureStore(settings.dump_folder)
+        ids, held_out = split(trainable_ids(store), train.held_out, at_least=world)
+        plan = Plan(_lengths(store, ids), train.batch, world, train.accumulate, train.seed)
+        return cls(
+            engine=start_engine(_draft(settings, name, vocabulary_ids, store.manifest.width),
+                                train, plan.steps_per_epoch * train.epochs),
+            train=train, rank=rank, progress=Path(progress), plan=plan,
+            target_fingerprint=store.manifest.fingerprint,
+            samples=Reader(store, ids, dtype, device),
+            held_out=Reader(store, held_out, dtype, device),
+            held_out_plan=Plan(_lengths(store, held_out), train.batch, world, accumulate=1, seed=0))
+
+    @property
+    def draft(self) -> Draft:
+        return self.engine.module
+
+    def train_epoch(self, epoch: int) -> Sums:
+        """Every sample once; returns the sums of all ranks."""
+        first = epoch * self.plan.steps_per_epoch
+        sums = Sums.empty(self.draft.config.k, self.engine.device)
+        for step in range(first, first + self.plan.steps_per_epoch):
+            self.train_step(step, sums)
+            self.tell()
+        return sums.over_ranks()
+
+    def train_step(self, step: int, sums: Sums) -> None:
+        """One optimiser step: the gradient of the mean over the trained rows of all its batches.
+
+        A batch's loss is the mean over its own rows, so it counts by its share of the step's rows;
+        how samples are cut into batches and spread over ranks then changes nothing.
+        """
+        batches = [self.samples.batch(places) for places in self.plan.at(step, self.rank)]
+        rows = torch.tensor([trained_slots(batch.answer_mask, self.draft.loss_slots).sum() for batch in batches],
+                            device=self.engine.device)
+        all_rows = rows.sum()
+        dist.all_reduce(all_rows)
+        # DeepSpeed divides by the ranks and the accumulated batches.
+        shares = rows / all_rows * len(batches) * self.plan.world                   # [accumulate]
+        torch.manual_seed((self.train.seed * 1_000_003 + step) * self.plan.world + self.rank)
+        for batch, share in zip(batches, shares, strict=True):
+            parts = self.engine(add_noise(batch, self.train.noise, None))
+            self.engine.backward(parts.loss * share)
+            self.engine.step()
+            sums.add(parts)
+
+    def tell(self, lines: list[str] | None = None) -> None:
+        """Let the driver know how far this run is."""
+        self.lines = self.lines if lines is None else lines
+        if self.rank == 0:
+            total = self.plan.steps_per_epoch * self.train.epochs
+            tell(self.progress, Progress(self.engine.global_steps, total, tuple(self.lines)))
+
+
+def _draft(settings: Settings, name: str, vocabulary_ids: list[int] | None, width: int) -> Draft:
+    """The draft with its first weights, the same on every rank, attached to the target's tables."""
+    torch.manual_seed(settings.train.seed)
+    chosen = None if vocabulary_ids is None else torch.tensor(vocabulary_ids)
+    device = ray.train.torch.get_device()
+    draft = make_draft(name, settings.drafts[name], width, chosen).to(device)
+    ends = load_ends(settings.target.name, settings.target.weights, settings.train.precision)
+    return draft.attach(Ends(ends.embedding.to(device), ends.lm_head.to(device)))
+
+
+def _lengths(store: FeatureStore, ids: list[str]) -> tuple[int, ...]:
+    tokens = dict(zip(store.ids(), store.lengths(), strict=True))
+    return tuple(tokens[id] for id in ids)

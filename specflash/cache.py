@@ -1,0 +1,111 @@
+"""A key-value cache of constant length, for unpatched transformers models.
+
+It knows no decoding loop: whoever runs the forward passes moves `position`.
+
+Attention always runs over the whole buffer, and a mask hides what lies behind a row. So the shapes
+of a pass, and with them the order in which the kernels sum, depend on the number of rows alone.
+That is what makes the logits of verification equal those of vanilla decoding to the last bit.
+"""
+
+import torch
+from torch import Tensor
+from transformers.cache_utils import Cache, CacheLayerMixin
+
+BLOCK = 64
+HEADROOM = 32
+"""Entries beyond the longest answer: the widest pass (drafts or dummy rows) that may overhang it."""
+
+
+def cache_length(prompt_length: int, max_new_tokens: int) -> int:
+    """Entries the cache of a request gets: the same for every draft, so for every method."""
+    needed = prompt_length + max_new_tokens + HEADROOM
+    return -(-needed // BLOCK) * BLOCK
+
+
+def causal_mask(length: int, device: torch.device | str = "cpu") -> Tensor:
+    """[length, length] bool, True where the row may see the entry. A pass takes a view of it:
+
+        mask[position : position + R][None, None]    [1, 1, R, length]
+    """
+    return torch.ones(length, length, dtype=torch.bool, device=device).tril()
+
+
+class FixedCache(Cache):
+    """Keys and values of one request (B = 1) in buffers that are allocated once.
+
+    layers  number of decoder layers
+    length  entries of each buffer
+
+    A forward pass of R rows writes entries position … position+R-1 of every layer and reads all
+    `length`. Then the caller calls `advance(R)`. A rollback is `rewind(rows)`: nothing is copied
+    or cleared, the mask hides the stale entries until they are written again.
+    """
+
+    layers: list["FixedLayer"]
+
+    def __init__(self, layers: int, length: int):
+        super().__init__(layers=[FixedLayer(length) for _ in range(layers)])
+        self.length = length
+        self._position = 0
+
+    @property
+    def position(self) -> int:
+        """Entries that hold committed rows; the next pass writes here."""
+        return self._position
+
+    @position.setter
+    def position(self, position: int) -> None:
+        if not 0 <= position <= self.length:
+            raise ValueError(f"position {position} lies outside a cache of {self.length} entries")
+        self._position = position
+        for layer in self.layers:
+            layer.position = position
+
+    def advance(self, rows: int) -> None:
+        """Count the rows of the last pass as held."""
+        self.position += rows
+
+    def rewind(self, rows: int) -> None:
+        """Forget the last `rows` entries."""
+        self.position -= rows
+
+
+class FixedLayer(CacheLayerMixin):
+    """One decoder layer's buffers [1, H, length, D/H], allocated at the first update."""
+
+    is_sliding = False
+
+    def __init__(self, length: int):
+        super().__init__()
+        self.length = length
+        self.position = 0
+
+    def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
+        # Zeros, not `empty`: a masked entry has weight 0, but 0 · NaN would still be NaN.
+        self.keys = self._buffer(key_states)
+        self.values = self._buffer(value_states)
+        self.is_initialized = True
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args, **kwargs) -> tuple[Tensor, Tensor]:
+        """Write the rows [1, H, R, D/H] at `position`; return the whole buffers."""
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        end = self.position + key_states.shape[-2]
+        if end > self.length:
+            raise ValueError(f"entry {end} lies outside a cache of {self.length} entries")
+        self.keys[:, :, self.position:end] = key_states
+        self.values[:, :, self.position:end] = value_states
+        return self.keys, self.values
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        return self.length, 0
+
+    def get_seq_length(self) -> int:
+        return self.position
+
+    def get_max_length(self) -> int:
+        return self.length
+
+    def _buffer(self, states: Tensor) -> Tensor:
+        batch, heads, _, size = states.shape
+        return states.new_zeros(batch, heads, self.length, size)

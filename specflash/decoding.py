@@ -1,0 +1,171 @@
+"""The one decoding loop: vanilla and drafts, greedy and sampling, serving, benchmark and check.
+
+It knows no model family and no particular draft. What is kept, and what follows, is decided in
+acceptance.py; which law tokens follow, in sampling.py.
+
+One round, with n committed tokens x0 … x_{n-1}, the last of them pending (not in the cache yet):
+
+    rows of the pass    x_{n-1}  d0       d1           K drafted, K+1 rows
+    logits row j        p0       p1       p2           p_j judges d_j; p_K gives the bonus token
+    features row j      h_{n-1}  h_n      h_{n+1}
+    d0 kept, d1 not  -> committed d0, y; the cache keeps x_{n-1}, d0; y is pending
+    advance(ids, features)  with  ids [d0, y]  and  features [h_{n-1}, h_n]
+"""
+
+from collections.abc import Iterator
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from specflash.acceptance import accept
+from specflash.cache import HEADROOM, cache_length, causal_mask
+from specflash.drafts.base import Draft, Session
+from specflash.errors import UserError
+from specflash.records import Generation, Output, Prompt
+from specflash.sampling import Sampling, distribution, draw
+from specflash.targets.base import Target
+from specflash.timing import Stopwatch
+
+
+def generate(target: Target, draft: Draft, prompt: Prompt, sampling: Sampling,
+             width: int | None = None) -> Generation:
+    """Decode one answer to its end. See `Decoding` for the arguments."""
+    decoding = Decoding(target, draft, prompt, sampling, width)
+    for _ in decoding:
+        pass
+    return decoding.generation
+
+
+class Decoding(Iterator[list[int]]):
+    """One request, decoded round by round: iterate over it to get the newly committed tokens.
+
+    target, draft   the draft is attached to this target and in eval mode
+    prompt          ends where the model is to speak
+    sampling        the law, its seed (of a generator of this request's own) and the token limit
+    width           None: a pass has as many rows as there are tokens to judge. A number: every
+                    pass after the prefill has exactly that many rows, dummies behind. Then any two
+                    drafts with k < width see logits equal to the last bit, in bf16 too.
+
+    The first item is [first token], from the prefill; every other one is a round's. `generation`
+    is complete when the iterator is exhausted, and right after every item before that. `close`
+    ends early. Either way the cache and the draft's state are freed.
+
+    Raises UserError for a width that is too small for the draft or too large for the cache.
+    """
+
+    def __init__(self, target: Target, draft: Draft, prompt: Prompt, sampling: Sampling,
+                 width: int | None = None):
+        if width is not None and not draft.config.k < width <= HEADROOM:
+            raise UserError(f"width must lie in [{draft.config.k + 1}, {HEADROOM}] for a draft of "
+                            f"{draft.config.k} tokens, not {width}")
+        self.generation = Generation()
+        self._target, self._draft, self._prompt, self._sampling = target, draft, prompt, sampling
+        self._generator = torch.Generator(device=target.device).manual_seed(sampling.seed)
+        self._clock = Stopwatch(self.generation.seconds, target.device)
+        self._finished = False
+        self._rounds = self._run(width)
+
+    def __next__(self) -> list[int]:
+        with torch.inference_mode():
+            return next(self._rounds)
+
+    def close(self) -> None:
+        self._rounds.close()
+
+    def _run(self, width: int | None) -> Iterator[list[int]]:
+        self._clock.start()
+        passes = _Passes(self._target, self._prompt, self._sampling.max_new_tokens, width)
+        output, token = self._prefill(passes)
+        yield self._commit([token])
+        if self._finished:
+            return
+        self._clock.start()
+        session = self._draft.start(self._prompt, output, token, passes.length)
+        del output  # the features of the whole prompt; the session keeps what it needs of them
+        self._clock.lap("draft_prefill")
+        while True:
+            yield self._round(passes, session)
+            if self._finished:
+                return
+            self._clock.start()
+
+    def _prefill(self, passes: "_Passes") -> tuple[Output, int]:
+        """The whole prompt in one pass, and the first token from the target's own law."""
+        embeds = self._target.embed_prompt(self._prompt)                        # [1, L, D]
+        self._clock.lap("vision")
+        output = passes.prefill(embeds)
+        token = int(draw(distribution(output.logits[0], self._sampling), self._generator))
+        self._clock.lap("prefill")
+        return output, token
+
+    def _round(self, passes: "_Passes", session: Session) -> list[int]:
+        done = self.generation
+        remaining = self._sampling.max_new_tokens - len(done.ids)
+        # The target adds a token of its own to what is kept, hence one draft fewer.
+        proposal = session.propose(self._sampling, self._generator, remaining - 1)
+        drafted = proposal.tokens                                               # [K]
+        self._clock.lap("draft")
+        output = passes.verify(F.pad(drafted, (1, 0), value=done.ids[-1]))
+        self._clock.lap("verify")
+        p = distribution(output.logits[0], self._sampling)                      # [K+1, V]
+        # One transfer to the host for everything the round decides.
+        decision = torch.cat([torch.stack(accept(drafted, proposal.q, p, self._generator)), drafted])
+        kept, token, *tokens = decision.tolist()
+        passes.rewind(len(drafted) - kept)
+        done.kept.append(kept)
+        done.drafted.append(len(drafted))
+        committed = self._commit(tokens[:kept] + [token])
+        done.committed.append(len(committed))
+        self._clock.lap("other")
+        if not self._finished:
+            ids = torch.tensor(committed, device=drafted.device)                # [kept+1]
+            session.advance(ids, output.features[0, : kept + 1])
+            self._clock.lap("draft")
+        return committed
+
+    def _commit(self, tokens: list[int]) -> list[int]:
+        """Take tokens up to the limit and the first end token; returns those taken."""
+        done = self.generation
+        tokens = tokens[: self._sampling.max_new_tokens - len(done.ids)]
+        ends = [place for place, token in enumerate(tokens) if token in self._target.end_ids]
+        if ends:
+            tokens = tokens[: ends[0] + 1]
+            done.finish = "stop"
+        done.ids += tokens
+        self._finished = bool(ends) or len(done.ids) == self._sampling.max_new_tokens
+        return tokens
+
+
+class _Passes:
+    """The target's forward passes of one request: its cache, its mask and the row count."""
+
+    def __init__(self, target: Target, prompt: Prompt, max_new_tokens: int, width: int | None):
+        self.length = cache_length(prompt.length, max_new_tokens)
+        self._target, self._prompt, self._width = target, prompt, width
+        self._cache = target.new_cache(self.length)
+        self._mask = causal_mask(self.length, target.device)                    # [T, T]
+
+    def prefill(self, embeds: Tensor) -> Output:
+        """embeds [1, L, D]; logits of the last row only."""
+        return self._forward(embeds, keep=1)
+
+    def verify(self, ids: Tensor) -> Output:
+        """ids [R]; features and logits of the R rows."""
+        rows = len(ids)
+        dummies = 0 if self._width is None else self._width - rows
+        output = self._forward(self._target.embed(F.pad(ids, (0, dummies))[None]), keep=rows + dummies)
+        self.rewind(dummies)
+        return Output(output.features[:, :rows], output.logits[:, :rows])
+
+    def rewind(self, rows: int) -> None:
+        """Forget the last rows (of rejected drafts)."""
+        self._cache.rewind(rows)
+
+    def _forward(self, embeds: Tensor, keep: int) -> Output:
+        start, rows = self._cache.position, embeds.shape[1]
+        mask = self._mask[start : start + rows][None, None]                     # [1, 1, R, T]
+        positions = self._target.positions(self._prompt, start, rows)
+        output = self._target.forward(embeds, self._cache, positions, mask, keep)
+        self._cache.advance(rows)
+        return output

@@ -1,0 +1,130 @@
+"""The EAGLE draft (arXiv 2401.15077), as a chain. It knows no target family.
+
+Base t pairs (h_t, e(x_{t+1})); one linear layer fuses them, one Llama-style decoder layer (without
+its first norm) predicts h_{t+1}, the frozen LM head turns that into x_{t+2}. To draft further, the
+predicted feature and the drafted token's embedding are fed back: K tokens take K passes.
+
+It sees all N visual positions of a picture. There x_{t+1} is the placeholder, and its embedding is
+the placeholder's row of the table: a departure from EAGLE-EYE, which merges the projected picture
+into the embeddings; stored features hold h only, and h_t of a visual position is the picture's.
+"""
+
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from specflash.drafts.anchors import Anchors, find_anchors
+from specflash.drafts.base import Draft, DraftConfig, LossParts, Session
+from specflash.drafts.blocks import Block, BlockShape, View, initialise
+from specflash.drafts.keys import KeyBuffer, join
+from specflash.drafts.loss import draft_loss
+from specflash.drafts.rotary import Turn, turn
+from specflash.records import Batch, Output, Prompt, Proposal
+from specflash.sampling import Sampling
+
+
+class EagleConfig(DraftConfig):
+    """What EAGLE adds to the settings of every draft.
+
+    heads  of `head_dim` each; 0 means width / head_dim
+    inner  width of the feed-forward part; 0 means Llama's 8/3 of `width`, in steps of 256
+    """
+
+    heads: int = 0
+    head_dim: int = 64
+    inner: int = 0
+
+
+class Eagle(Draft):
+    name = "eagle"
+    Config: ClassVar[type[DraftConfig]] = EagleConfig
+    config: EagleConfig
+
+    def __init__(self, config: EagleConfig, vocabulary_ids: Tensor | None = None):
+        super().__init__(config, vocabulary_ids)
+        D = config.width
+        self.fusion = nn.Linear(2 * D, D)
+        self.fusion.apply(initialise)
+        inner = config.inner or -(-8 * D // 3 // 256) * 256
+        self.block = Block(BlockShape(D, config.heads or max(1, D // config.head_dim), config.head_dim,
+                                      inner, bias=False, input_norm=False, dropout=0.0))
+
+    @property
+    def loss_slots(self) -> int:
+        return 1 if self.training else self.config.k
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.fusion.weight.dtype
+
+    def loss(self, batch: Batch) -> LossParts:
+        """Training: one teacher-forced step. Evaluation: K steps, each fed the feature predicted
+        by the one before, so that slot i is judged as it is in decoding.
+        """
+        anchors = find_anchors(batch.answer_mask, self.loss_slots)
+        return draft_loss(self, batch, anchors, self.predict(batch, anchors))
+
+    def predict(self, batch: Batch, anchors: Anchors) -> Tensor:
+        """Drafted features of the trained rows [R, D]."""
+        features = batch.inputs[:, :-1].to(self.dtype)                            # [B, T, D]
+        x = self.fuse(batch.ids[:, 1:], features)
+        places = torch.arange(x.shape[1], device=x.device)
+        memory = self.block.keys(x, self._turn(places))
+        unseen = places > anchors.bases[..., None]                                # [B, A, T]
+        row = x.gather(1, anchors.bases[..., None].expand(-1, -1, x.shape[-1]))   # [B, A, D]
+        own, drafted = [], []
+        for i in range(anchors.valid.shape[-1]):
+            at = self._turn((anchors.bases + i)[:, None, :, None])                # [B, 1, A, 1, d]
+            if i:
+                # The token drafted before; where it lies beyond the sample no row is trained.
+                token = batch.ids.gather(1, (anchors.bases + 1 + i).clamp(max=len(places)))
+                row = self.fuse(token, drafted[-1])
+                own.append(self.block.keys(row[:, :, None], at))
+            view = View(memory, unseen, join(own)) if own else View(memory, unseen)
+            drafted.append(self.block(row[:, :, None], at, view)[:, :, 0])        # [B, A, D]
+        return torch.stack(drafted, 2)[anchors.valid]
+
+    def fuse(self, ids: Tensor, features: Tensor) -> Tensor:
+        """ids [...] of x_{t+1} and features [..., D] of h_t -> [..., D]"""
+        return self.fusion(torch.cat([self.embed(ids, features.dtype), features], -1))
+
+    def step(self, x: Tensor, buffer: KeyBuffer) -> Tensor:
+        """Rows x [1, n, D] behind those in `buffer`; the feature the last one predicts [1, D]."""
+        at = self._turn(buffer.length + torch.arange(x.shape[1], device=x.device))
+        memory = buffer.append(self.block.keys(x, at))
+        last = x[:, -1:, None]                                                    # [1, 1, 1, D]
+        return self.block(last, at.pick((slice(-1, None),)), View(memory))[0, 0]
+
+    def _turn(self, positions: Tensor) -> Turn:
+        return turn(positions, self.config.head_dim, self.dtype)
+
+    def start(self, prompt: Prompt, output: Output, token: int, capacity: int) -> Session:
+        return EagleSession(self, prompt, output, token, capacity)
+
+
+class EagleSession(Session):
+    """Keys of every committed base, made from true features, and the next feature they predict.
+
+    Keys of drafted rows lie behind them while a chain is drafted, and are forgotten with it.
+    """
+
+    def __init__(self, draft: Eagle, prompt: Prompt, output: Output, token: int, capacity: int):
+        self._draft, self._buffer = draft, KeyBuffer(capacity)
+        self.advance(F.pad(prompt.ids[0, 1:], (0, 1), value=token), output.features[0])
+
+    def propose(self, sampling: Sampling, generator: torch.Generator | None, limit: int) -> Proposal:
+        feature, committed = self._predicted, self._buffer.length
+        chain = [self._draft.choose(feature[: max(limit, 0)], sampling, generator)]
+        for _ in range(min(limit, self._draft.config.k) - 1):
+            feature = self._draft.step(self._draft.fuse(chain[-1].tokens, feature)[None], self._buffer)
+            chain.append(self._draft.choose(feature, sampling, generator))
+        self._buffer.cut(committed)
+        tokens = torch.cat([link.tokens for link in chain])                       # [K]
+        laws = [link.q for link in chain if link.q is not None]
+        return Proposal(tokens, torch.cat(laws) if laws else None)
+
+    def advance(self, ids: Tensor, features: Tensor) -> None:
+        x = self._draft.fuse(ids, features.to(self._draft.dtype))                 # [n, D]
+        self._predicted = self._draft.step(x[None], self._buffer)

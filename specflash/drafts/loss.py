@@ -1,0 +1,81 @@
+"""The loss that every feature-regressing draft is trained with. It knows no draft's insides.
+
+    Smooth-L1(ĥ, h)  +  0.1 · soft cross-entropy of the LM head's laws at ĥ and at h
+
+averaged over the trained rows (EAGLE, arXiv 2401.15077, §4.2; SpecFLASH keeps it).
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from specflash.drafts.anchors import Anchors
+from specflash.drafts.base import Draft, LossParts
+from specflash.records import Batch
+
+CLASSIFICATION_WEIGHT = 0.1
+CHUNK = 256  # rows whose logits are in memory at a time
+
+
+def draft_loss(draft: Draft, batch: Batch, anchors: Anchors, predicted: Tensor) -> LossParts:
+    """predicted  [R, D]  drafted features of the trained rows, in the order of `anchors`
+
+    The target's law comes from its true features; with a draft vocabulary both laws are
+    restricted to it and renormalised. A row is correct where the draft's most likely token is the
+    target's most likely token of the whole vocabulary.
+    """
+    wanted = batch.features[anchors.sample, anchors.target]                       # [R, D]
+    distance = F.smooth_l1_loss(predicted.float(), wanted.float(), reduction="sum")
+    regression = distance / predicted.shape[-1]  # mean over D, sum over rows
+    position = anchors.sample * batch.ids.shape[1] + anchors.target               # [R]
+    classification, hit = _SoftCrossEntropy.apply(predicted, wanted, position, draft)
+    rows = len(predicted)
+    return LossParts(
+        loss=(regression + CLASSIFICATION_WEIGHT * classification) / max(rows, 1),
+        rows=rows,
+        correct=torch.bincount(anchors.slot[hit], minlength=draft.config.k),
+        total=torch.bincount(anchors.slot, minlength=draft.config.k),
+        parts={"regression": regression.item(), "classification": classification.item()},
+    )
+
+
+class _SoftCrossEntropy(torch.autograd.Function):
+    """Σ over rows of -Σ_v p(v) log q(v), and which rows have the target's most likely token.
+
+    The head is frozen, so the gradient (q - p)·head is formed in the forward pass, chunk by
+    chunk: at no time do logits of more than CHUNK rows exist. Up to K rows share one true
+    feature; sorted by it, they share one row of the target's logits.
+    """
+
+    @staticmethod
+    def forward(ctx, predicted: Tensor, wanted: Tensor, position: Tensor,
+                draft: Draft) -> tuple[Tensor, Tensor]:
+        total = torch.zeros((), device=predicted.device)
+        hit = torch.zeros(len(predicted), dtype=torch.bool, device=predicted.device)
+        gradient = torch.zeros_like(predicted)
+        for chunk in position.argsort().split(CHUNK):
+            p, best = _target_law(draft, wanted[chunk], position[chunk])          # [r, V_d], [r]
+            logits = draft.draft_logits(predicted[chunk]).float()                 # [r, V_d]
+            log_q = logits.log_softmax(-1)
+            total -= (p * log_q).sum()
+            hit[chunk] = draft.target_ids(logits.argmax(-1)) == best
+            if ctx.needs_input_grad[0]:
+                gradient[chunk] = draft.pull_back(log_q.exp() - p).to(gradient.dtype)
+        ctx.save_for_backward(gradient)
+        ctx.mark_non_differentiable(hit)
+        return total, hit
+
+    @staticmethod
+    def backward(ctx, scale: Tensor, _: Tensor) -> tuple[Tensor, None, None, None]:
+        return scale.to(ctx.saved_tensors[0].dtype) * ctx.saved_tensors[0], None, None, None
+
+
+def _target_law(draft: Draft, wanted: Tensor, position: Tensor) -> tuple[Tensor, Tensor]:
+    """The target's law over the draft vocabulary [r, V_d] and its most likely token [r].
+
+    Rows of equal `position` stand together and have the same true feature.
+    """
+    _, row, count = position.unique_consecutive(return_inverse=True, return_counts=True)
+    first = count.cumsum(0) - count                                               # [u]
+    logits = draft.ends.head(wanted[first].to(draft.ends.lm_head.dtype))          # [u, V]
+    return draft.restrict(logits).float().softmax(-1)[row], logits.argmax(-1)[row]

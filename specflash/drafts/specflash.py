@@ -1,0 +1,137 @@
+"""The SpecFLASH draft: compressed pictures, and K tokens per pass. It knows no target family.
+
+The sequence that is drafted from, one row per base t (`h` = h_t, `e` = e(x_{t+1})):
+
+    text before the pictures   h, or fused like the rest with `fuse_prefix`
+    each picture               C latents in place of its N features (compressor.py, layout.py)
+    all other text             SiLU(W_g [e; h] + b_g) ⊙ (W_u [e; h] + b_u)
+
+What happens to it is in slots.py.
+"""
+
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from specflash.drafts.anchors import Anchors, find_anchors
+from specflash.drafts.base import Draft, DraftConfig, LossParts, Session
+from specflash.drafts.blocks import BlockShape, initialise
+from specflash.drafts.compressor import Compressor
+from specflash.drafts.layout import Layout, lay_out
+from specflash.drafts.loss import draft_loss
+from specflash.drafts.slots import SlotHead
+from specflash.records import Batch, Output, Prompt, Proposal
+from specflash.sampling import Sampling
+
+
+class SpecFlashConfig(DraftConfig):
+    """What SpecFLASH adds to the settings of every draft.
+
+    latents      C, what every picture is compressed to
+    layers       transformer blocks
+    heads        of `head_dim` each; 0 means width / head_dim
+    input_norm   RMSNorm on token embeddings, features and latents, as SpecVLM does for EAGLE;
+                 False is the paper's form
+    fuse_prefix  fuse the text before the pictures too; False is the paper's form
+    """
+
+    latents: int = 64
+    layers: int = 1
+    heads: int = 0
+    head_dim: int = 64
+    dropout: float = 0.1
+    input_norm: bool = True
+    fuse_prefix: bool = True
+
+
+class SpecFlash(Draft):
+    name = "specflash"
+    Config: ClassVar[type[DraftConfig]] = SpecFlashConfig
+    config: SpecFlashConfig
+
+    def __init__(self, config: SpecFlashConfig, vocabulary_ids: Tensor | None = None):
+        super().__init__(config, vocabulary_ids)
+        D = config.width
+        norm = (lambda: nn.RMSNorm(D, eps=1e-6)) if config.input_norm else nn.Identity
+        self.embedding_norm, self.feature_norm, self.latent_norm = norm(), norm(), norm()
+        self.compressor = Compressor(config.latents, D)
+        self.fuse_gate, self.fuse_value = nn.Linear(2 * D, D), nn.Linear(2 * D, D)
+        self.fuse_gate.apply(initialise)
+        self.fuse_value.apply(initialise)
+        shape = BlockShape(D, config.heads or max(1, D // config.head_dim), config.head_dim,
+                           inner=4 * D, bias=True, input_norm=True, dropout=config.dropout)
+        self.head = SlotHead(config.k, config.layers, shape)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.head.residual.dtype
+
+    def loss(self, batch: Batch) -> LossParts:
+        anchors = find_anchors(batch.answer_mask, self.config.k)
+        return draft_loss(self, batch, anchors, self.predict(batch, anchors))
+
+    def predict(self, batch: Batch, anchors: Anchors) -> Tensor:
+        """Drafted features of the trained rows [R, D], all slots of all anchors in one pass."""
+        features = batch.inputs.to(self.dtype)                                    # [B, L, D]
+        # The last token of a sample has no next one, so it is no base.
+        layout = lay_out(batch.lengths - 1, batch.spans, self.config.latents)
+        x = self.sequence(features, batch.ids.roll(-1, 1), layout)                # [B, L', D]
+        at = layout.places.gather(1, anchors.bases).clamp(min=0)                  # [B, A]
+        rows = self.head(x, at, keep=anchors.valid)                               # [R, D]
+        base = anchors.target - 1 - anchors.slot                                  # [R]
+        return self.head.gate(rows, anchors.slot, features[anchors.sample, base])
+
+    def sequence(self, features: Tensor, following: Tensor, layout: Layout) -> Tensor:
+        """The compressed sequence [B, L', D], 0 at padding.
+
+        features   [B, T, D]  h_t of each base
+        following  [B, T]     x_{t+1} of each base
+        """
+        x = features.new_zeros(len(features), layout.width, features.shape[-1])
+        seen = features[layout.owner[:, None], layout.span]                       # [S, N, D]
+        latents = self.latent_norm(self.compressor(seen, layout.span_padding))    # [S, C, D]
+        x = x.index_put((layout.owner[:, None], layout.latent_places), latents)
+        text = layout.places >= 0                                                 # [B, T]
+        raw = text & layout.before & (not self.config.fuse_prefix)
+        b, t = (text & ~raw).nonzero(as_tuple=True)
+        x = x.index_put((b, layout.places[b, t]), self.fuse(following[b, t], features[b, t]))
+        b, t = raw.nonzero(as_tuple=True)
+        return x.index_put((b, layout.places[b, t]), self.feature_norm(features[b, t]))
+
+    def fuse(self, ids: Tensor, features: Tensor) -> Tensor:
+        """Gated fusion of e(x_{t+1}) and h_t: ids [n], features [n, D] -> [n, D]"""
+        embeddings = self.embedding_norm(self.embed(ids, features.dtype))
+        pair = torch.cat([embeddings, self.feature_norm(features)], -1)           # [n, 2D]
+        return F.silu(self.fuse_gate(pair)) * self.fuse_value(pair)
+
+    def start(self, prompt: Prompt, output: Output, token: int, capacity: int) -> Session:
+        return SpecFlashSession(self, prompt, output, token, capacity)
+
+
+class SpecFlashSession(Session):
+    """Keys of slot 0 of every committed base, and the drafted features of the last one's slots."""
+
+    def __init__(self, draft: SpecFlash, prompt: Prompt, output: Output, token: int, capacity: int):
+        self._draft = draft
+        features = output.features.to(draft.dtype)                                # [1, L, D]
+        lengths = torch.tensor([prompt.length], device=features.device)
+        layout = lay_out(lengths, [prompt.spans], draft.config.latents)
+        self._buffers = draft.head.new_buffers(layout.width + capacity - prompt.length)
+        following = F.pad(prompt.ids[:, 1:], (0, 1), value=token)                 # [1, L]
+        self._commit(draft.sequence(features, following, layout), features[0, -1:])
+
+    def propose(self, sampling: Sampling, generator: torch.Generator | None, limit: int) -> Proposal:
+        return self._draft.choose(self._drafted[: max(limit, 0)], sampling, generator)
+
+    def advance(self, ids: Tensor, features: Tensor) -> None:
+        features = features.to(self._draft.dtype)                                 # [n, D]
+        self._commit(self._draft.fuse(ids, features)[None], features[-1:])
+
+    def _commit(self, x: Tensor, last: Tensor) -> None:
+        """Append bases x [1, n, D] and draft from the last one, whose feature is `last` [1, D]."""
+        head = self._draft.head
+        at = torch.full((1, 1), x.shape[1] - 1, device=x.device)
+        rows = head(x, at, buffers=self._buffers)[0, 0]                           # [K, D]
+        self._drafted = head.gate(rows, torch.arange(len(rows), device=x.device), last)

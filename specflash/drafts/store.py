@@ -1,0 +1,125 @@
+"""A trained draft as a folder: config.json and model.safetensors. It knows no trainer.
+
+config.json is shaped like that of vllm-project/speculators, with our own keys added. It names the
+target by the fingerprint of its weights, and the tensor file by its hash: two files that do not
+belong together are noticed, and so is half a file.
+"""
+
+import json
+import os
+import tempfile
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import ValidationError
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor
+
+import specflash
+from specflash.catalogue import nearest, pick
+from specflash.drafts import DRAFTS
+from specflash.drafts.base import Draft
+from specflash.errors import UserError
+from specflash.targets.base import Target
+
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
+
+
+def make_draft(name: str, settings: dict[str, Any], width: int,
+               vocabulary_ids: Tensor | None = None) -> Draft:
+    """A fresh draft for a target of this width, not attached yet.
+
+    settings        the draft's own section of the experiment (`k`, `vocabulary`, …)
+    vocabulary_ids  from `frequent_ids`; needed where settings restrict the vocabulary
+
+    Raises UserError for an unknown draft and for unknown or wrong settings.
+    """
+    kind = pick(DRAFTS, name, "draft")
+    try:
+        config = kind.Config.model_validate({**settings, "width": width})
+    except ValidationError as error:
+        known = kind.Config.model_fields
+        raise UserError(f"draft `{name}`: " + "; ".join(
+            f"`{problem['loc'][0]}`: {problem['msg']}{nearest(str(problem['loc'][0]), known)}"
+            for problem in error.errors())) from None
+    return kind(config, vocabulary_ids) if config.vocabulary else kind(config)
+
+
+def save_draft(draft: Draft, folder: Path, target_name: str, target_fingerprint: str,
+               extra: dict[str, Any] | None = None) -> None:
+    """Write the two files, each in one step. `extra` is kept as it is (how the draft was made)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in draft.state_dict().items()}
+    weights = save(tensors, metadata={"format": "pt"})
+    config = draft.config
+    tree = {
+        "architectures": [type(draft).__name__],
+        "speculators_model_type": draft.name,
+        "draft_vocab_size": config.vocabulary or None,
+        "speculators_config": {
+            "algorithm": draft.name,
+            "proposal_methods": [{"proposal_type": "greedy", "speculative_tokens": config.k,
+                                  "verifier_accept_k": 1, "accept_tolerance": 0.0}],
+            "default_proposal_method": "greedy",
+            "verifier": {"name_or_path": target_name, "fingerprint": target_fingerprint},
+        },
+        "specflash_version": specflash.__version__,
+        "draft": config.model_dump(),
+        "weights_sha256": sha256(weights).hexdigest(),
+        "extra": extra or {},
+    }
+    _write(folder / WEIGHTS, weights)
+    _write(folder / CONFIG, json.dumps(tree, indent=2).encode() + b"\n")
+
+
+def load_draft(folder: Path, target: Target) -> Draft:
+    """The draft saved in `folder`, on the target's device and in its dtype, attached and in eval mode.
+
+    Raises UserError where the folder holds no whole draft, or the draft of another target.
+    """
+    config = read_config(folder)
+    verifier = config["speculators_config"]["verifier"]
+    if verifier["fingerprint"] != target.fingerprint:
+        raise UserError(f"the draft in {folder} was trained for the target `{verifier['name_or_path']}` "
+                        f"with other weights than this `{target.name}`; train a draft for this one")
+    content = (folder / WEIGHTS).read_bytes()
+    if sha256(content).hexdigest() != config["weights_sha256"]:
+        raise UserError(f"{folder / WEIGHTS} is damaged or does not belong to its {CONFIG}; "
+                        "export the draft again")
+    try:
+        tensors = load(content)
+        draft = make_draft(config["speculators_model_type"], config["draft"], target.width,
+                           tensors.get("vocabulary_ids"))
+        draft.load_state_dict(tensors)
+    except (SafetensorError, RuntimeError) as error:
+        raise UserError(f"{folder / WEIGHTS} does not hold this draft's tensors "
+                        f"({' '.join(str(error).split())}); export the draft again") from None
+    return draft.to(target.device, target.dtype).attach(target.ends).eval()
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """config.json of a saved draft. Raises UserError where it is missing or not one of ours."""
+    for file in (CONFIG, WEIGHTS):
+        if not (folder / file).is_file():
+            raise UserError(f"no draft in {folder}: {file} is missing; train one with `specflash train`")
+    try:
+        config = json.loads((folder / CONFIG).read_text())
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise UserError(f"{folder / CONFIG} is not valid JSON; export the draft again") from None
+    if not isinstance(config, dict) or "weights_sha256" not in config:
+        raise UserError(f"{folder / CONFIG} was not written by `specflash train`; train a draft with it")
+    return config
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Under a temporary name first, so that nobody ever sees half a file."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.chmod(name, 0o644)
+    os.replace(name, path)

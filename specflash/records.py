@@ -1,0 +1,195 @@
+"""The records that cross the boundaries between stages, one per arrow.
+
+    Sample --Target.encode--> Prompt --Target.forward--> Output --dump--> Features
+    Features --collate--> Batch --Draft.loss--> loss
+    Prompt --decoding.generate--> Generation
+
+They hold data and know no model.
+"""
+
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+Picture = Path | bytes
+"""An encoded picture (JPEG, PNG, …): where it lies, or the bytes themselves."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One exchange. `answer` is None where the model is to give it (the last turn of a request)."""
+
+    question: str
+    answer: str | None = None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One conversation about some pictures.
+
+    id      content hash of the media bytes and the turns (see `sample_id`): order, shard and
+            worker count never change it
+    images  pictures in the order they are shown; they stand before the first question
+    task    which task preset it belongs to, for example "instruct" or "caption"
+    """
+
+    id: str
+    images: tuple[Picture, ...]
+    turns: tuple[Turn, ...]
+    task: str
+
+
+def picture_bytes(picture: Picture) -> bytes:
+    return picture if isinstance(picture, bytes) else picture.read_bytes()
+
+
+def sample_id(images: tuple[Picture, ...], turns: tuple[Turn, ...]) -> str:
+    """32 hex digits that depend on the media bytes and the text only."""
+    digest = sha256()
+    for image in images:
+        digest.update(sha256(picture_bytes(image)).digest())
+    for turn in turns:
+        digest.update(b"\x00q" + turn.question.encode())
+        digest.update(b"\x00a" + (turn.answer or "").encode())
+    return digest.hexdigest()[:32]
+
+
+Span = tuple[int, int]
+"""(start, length) of one picture's visual tokens among the token ids."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A sample in the target's own terms, made by `Target.encode`.
+
+    ids          [1, L] int64  token ids, each visual token one placeholder id
+    pixels       what the vision tower takes, by the name the target knows it under
+    spans        one (start, length) per picture, in order; empty without pictures
+    answer_mask  [1, L] bool   True at tokens of an answer, its end-of-turn token included
+    """
+
+    ids: Tensor
+    pixels: dict[str, Tensor]
+    spans: tuple[Span, ...]
+    answer_mask: Tensor
+
+    @property
+    def length(self) -> int:
+        return self.ids.shape[1]
+
+
+@dataclass(frozen=True)
+class Output:
+    """What one forward pass of the target gives.
+
+    features  [1, R, D]  input of the LM head (after the final norm), one row per position
+    logits    [1, M, V]  `head` of the last M ≤ R rows, M as asked for
+    """
+
+    features: Tensor
+    logits: Tensor
+
+
+@dataclass(frozen=True)
+class Features:
+    """What the dump stores of one sample, and the trainer reads.
+
+    ids          [L] int64     token ids
+    features     [L, D] bf16   LM-head inputs of the frozen target, one row per token
+    spans        (start, length) of each picture
+    answer_mask  [L] bool
+    """
+
+    id: str
+    ids: Tensor
+    features: Tensor
+    spans: tuple[Span, ...]
+    answer_mask: Tensor
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Samples of similar length, padded on the right. Made by `specflash.drafts.collate`.
+
+    ids          [B, L] int64   0 at padding
+    features     [B, L, D]      0 at padding
+    answer_mask  [B, L] bool    False at padding
+    lengths      [B] int64      tokens of each sample
+    spans        per sample, its (start, length) list
+    noisy        [B, L, D]      features with noise, fed to the draft in training (`add_noise`);
+                                None: it is fed the features themselves
+
+    Alignment, for one sample of six tokens whose last three are the answer:
+
+        position t          0    1    2    3    4    5
+        ids x_t             x0   x1   x2   x3   x4   x5
+        features h_t        h0   h1   h2   h3   h4   h5
+        answer_mask         .    .    .    a    a    a
+
+        base t   pairs (h_t, e(x_{t+1}))                          t = 0 … L-2
+        slot i   at base t regresses to h_{t+1+i}, the feature that
+                 predicts token x_{t+2+i}; it is trained where the tokens
+                 x_{t+1} … x_{t+2+i} all belong to one answer
+
+        base 2 = (h2, e(x3)):  slot 0 -> h3 (token x4),  slot 1 -> h4 (token x5)
+        base 3 = (h3, e(x4)):  slot 0 -> h4 (token x5)
+    """
+
+    ids: Tensor
+    features: Tensor
+    answer_mask: Tensor
+    lengths: Tensor
+    spans: tuple[tuple[Span, ...], ...]
+    noisy: Tensor | None = None
+
+    @property
+    def inputs(self) -> Tensor:
+        """What the draft is fed; `features` is what it regresses to."""
+        return self.features if self.noisy is None else self.noisy
+
+    def to(self, device: torch.device | str) -> "Batch":
+        moved = {name: getattr(self, name).to(device)
+                 for name in ("ids", "features", "answer_mask", "lengths")}
+        noisy = None if self.noisy is None else self.noisy.to(device)
+        return Batch(**moved, spans=self.spans, noisy=noisy)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A chain of drafted tokens and the law they were drawn from.
+
+    tokens  [K] int64    K may be 0 (vanilla)
+    q       [K, V] float32, the law token j was drawn from given the tokens before it;
+            None where every token was chosen deterministically (its law is one-hot)
+    """
+
+    tokens: Tensor
+    q: Tensor | None = None
+
+
+PHASES = ("vision", "prefill", "draft_prefill", "draft", "verify", "other")
+
+
+@dataclass
+class Generation:
+    """One decoded answer with the account of how it came about.
+
+    ids        committed answer tokens, the first one sampled from the prefill, the end token
+               included when it was reached
+    kept       per verification pass: drafted tokens accepted (before any cut)
+    drafted    per verification pass: tokens drafted
+    committed  per verification pass: tokens committed after cuts at the end token or the limit;
+               1 + sum(committed) == len(ids)
+    seconds    per phase of PHASES
+    finish     "stop" (end token) or "length"
+    """
+
+    ids: list[int] = field(default_factory=list)
+    kept: list[int] = field(default_factory=list)
+    drafted: list[int] = field(default_factory=list)
+    committed: list[int] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
+    finish: str = "length"

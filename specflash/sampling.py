@@ -1,0 +1,63 @@
+"""From logits to the law that tokens are drawn from. It knows no model and no draft.
+
+The order is Hugging Face's: temperature, then top-k, then top-p. Vanilla decoding and
+verification both call this one function, so they cannot disagree about the law.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from specflash.errors import UserError
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """temperature 0 is greedy; top_k 0 and top_p 1 switch the cut off; seed None is seeded by 0."""
+
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
+    max_new_tokens: int = 128
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.temperature < float("inf"):
+            raise UserError(f"temperature must be a number ≥ 0, not {self.temperature}")
+        if self.top_k < 0:
+            raise UserError(f"top_k must be ≥ 0 (0 switches it off), not {self.top_k}")
+        if not 0 < self.top_p <= 1:
+            raise UserError(f"top_p must lie in (0, 1], not {self.top_p}")
+        if self.max_new_tokens < 1:
+            raise UserError(f"max_new_tokens must be ≥ 1, not {self.max_new_tokens}")
+
+
+def distribution(logits: Tensor, sampling: Sampling) -> Tensor:
+    """The law of the next token, row by row.
+
+    logits  [R, V] -> [R, V] float32 probabilities (one-hot at temperature 0)
+    """
+    if sampling.temperature == 0:
+        law = torch.zeros(logits.shape, dtype=torch.float32, device=logits.device)
+        return law.scatter_(-1, logits.argmax(-1, keepdim=True), 1.0)
+    scores = logits.float() / sampling.temperature                       # [R, V]
+    if 0 < sampling.top_k < scores.shape[-1]:
+        smallest_kept = scores.topk(sampling.top_k, dim=-1).values[..., -1:]
+        scores = scores.masked_fill(scores < smallest_kept, -torch.inf)
+    if sampling.top_p < 1:
+        scores = _keep_nucleus(scores, sampling.top_p)
+    return scores.softmax(-1)
+
+
+def _keep_nucleus(scores: Tensor, top_p: float) -> Tensor:
+    """Drop the least likely tokens whose probabilities together stay within 1 - top_p."""
+    ascending, order = scores.sort(-1)                                   # [R, V]
+    dropped = ascending.softmax(-1).cumsum(-1) <= 1 - top_p
+    dropped[..., -1] = False  # the most likely token always stays
+    return scores.masked_fill(torch.zeros_like(dropped).scatter(-1, order, dropped), -torch.inf)
+
+
+def draw(law: Tensor, generator: torch.Generator | None) -> Tensor:
+    """One token per row of `law` [R, V] -> [R] int64."""
+    return torch.multinomial(law, 1, generator=generator).squeeze(-1)

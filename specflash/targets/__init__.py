@@ -1,0 +1,67 @@
+"""The catalogue of target models. A new family is one file and one line here."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from specflash.catalogue import pick
+from specflash.errors import UserError
+from specflash.smol.llava_smol import llava_smol_folder
+from specflash.targets.base import Ends, Target
+from specflash.targets.llava import Llava, folder_fingerprint
+
+Default = Callable[[], Path]
+
+TARGETS: dict[str, tuple[type[Llava], Default | None]] = {
+    "llava-1.5": (Llava, None),
+    "llava-smol": (Llava, llava_smol_folder),
+}
+"""name -> (class, where its weights are when the settings name none)"""
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+def load_target(name: str, weights: str | None = None, dtype: str = "float32",
+                device: str = "auto") -> Target:
+    """The frozen target `name`.
+
+    weights  Hugging Face folder; None for the weights that ship with the project
+    dtype    "float32", "bfloat16" or "float16"
+    device   "auto" (a GPU where there is one), or a torch device
+
+    Raises UserError for an unknown name, a folder that is missing or holds no such model.
+    """
+    family, _ = pick(TARGETS, name, "target")
+    return family.load(name, _folder(name, weights), DTYPES[dtype], _device(device))
+
+
+def load_ends(name: str, weights: str | None = None, dtype: str = "float32") -> Ends:
+    """The target's embedding table and LM head alone, for training a draft."""
+    family, _ = pick(TARGETS, name, "target")
+    return family.load_ends(_folder(name, weights), DTYPES[dtype])
+
+
+def target_fingerprint(name: str, weights: str | None = None) -> str:
+    """Identity of the target's weights, without loading them."""
+    pick(TARGETS, name, "target")
+    return folder_fingerprint(_folder(name, weights))
+
+
+def _folder(name: str, weights: str | None) -> Path:
+    default = TARGETS[name][1]
+    if weights is None:
+        if default is None:
+            raise UserError(f"target `{name}` ships no weights; set target.weights to the folder "
+                            "with the downloaded model")
+        return default()
+    folder = Path(weights)
+    if not (folder / "config.json").is_file():
+        raise UserError(f"target.weights: {folder} holds no model (no config.json)")
+    return folder
+
+
+def _device(device: str) -> str:
+    if device != "auto":
+        return device
+    return "cuda" if torch.cuda.is_available() else "cpu"

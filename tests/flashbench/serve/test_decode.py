@@ -1,0 +1,66 @@
+"""One order on a tiny target: which events, in which order, with which numbers."""
+
+import pytest
+
+from flashbench.serve.decode import answer
+from flashbench.serve.events import Committed, Finished, Order, Refused, Started
+from specflash.decoding import generate
+from specflash.drafts.vanilla import Vanilla, VanillaConfig
+from specflash.sampling import Sampling
+from tests.tiny import make_sample, picture, tiny_target
+
+LIMIT = 200
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory):
+    return tiny_target(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="module")
+def draft(target):
+    return Vanilla(VanillaConfig(width=target.width)).attach(target.ends)
+
+
+def test_events_tell_the_same_story_as_generate(target, draft):
+    order = Order(make_sample("What is it?"), Sampling(max_new_tokens=12))
+    prompt = target.encode(order.sample)
+    expected = generate(target, draft, prompt, order.sampling)
+    started, *rounds, finished = answer(target, draft, order, LIMIT)
+    assert started == Started(prompt.length)
+    assert all(isinstance(event, Committed) for event in rounds)
+    assert [token for event in rounds for token in event.ids] == expected.ids
+    assert "".join(event.text for event in [*rounds, finished]) == target.decode(expected.ids)
+    assert isinstance(finished, Finished)
+    assert (finished.finish, finished.committed) == (expected.finish, tuple(expected.committed))
+
+
+def test_the_prefills_token_is_in_no_round(target, draft):
+    order = Order(make_sample(), Sampling(max_new_tokens=3))
+    _, first, *_, finished = answer(target, draft, order, LIMIT)
+    assert (len(first.ids), first.drafted, first.kept) == (1, 0, 0)
+    assert sum(finished.committed) == 2
+
+
+def test_a_picture_that_is_none_is_refused_before_anything_is_decoded(target, draft):
+    order = Order(make_sample(images=(picture()[:60],)), Sampling(max_new_tokens=3))
+    (event,) = answer(target, draft, order, LIMIT)
+    assert isinstance(event, Refused)
+    assert event.code == "invalid_prompt"
+    assert "\n" not in event.message
+
+
+def test_a_prompt_that_is_too_long_is_refused_with_its_length(target, draft):
+    order = Order(make_sample("x" * 300), Sampling(max_new_tokens=3))
+    length = target.encode(order.sample).length
+    assert list(answer(target, draft, order, LIMIT)) == [Refused(
+        f"the prompt has {length} tokens (pictures included); at most 200 are accepted", "context_length_exceeded")]
+
+
+def test_closing_early_decodes_no_further(target, draft):
+    events = answer(target, draft, Order(make_sample(), Sampling(max_new_tokens=100)), LIMIT)
+    assert isinstance(next(events), Started)
+    assert isinstance(next(events), Committed)
+    events.close()
+    with pytest.raises(StopIteration):
+        next(events)

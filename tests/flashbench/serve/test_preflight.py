@@ -1,0 +1,51 @@
+"""What `specflash serve` finds out before Ray starts."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from flashbench.serve.preflight import check_methods, free_port
+from flashbench.settings import ServeSettings, Settings
+from specflash.errors import UserError
+
+
+def settings_for(run: Path, **serve) -> Settings:
+    tree = {"name": "t", "run": run, "dump": {"source": {"dataset": "llava-instruct"}}, "bench": {"tasks": {}},
+            "serve": serve}
+    return Settings.model_validate(tree)
+
+
+def test_vanilla_needs_no_training(tmp_path):
+    check_methods(settings_for(tmp_path, methods=["vanilla"]))
+
+
+@pytest.mark.parametrize(("methods", "message"), [
+    ([], "serve.methods is empty"),
+    (["vanilla", "vanilla"], "serve.methods names `vanilla` twice"),
+    (["specflsh"], r"unknown method `specflsh` \(did you mean `specflash`\?\)"),
+    (["eagle"], r"no trained `eagle` draft in .*; train it first with `specflash train`, or leave it out"),
+])
+def test_methods_that_cannot_be_served_are_told_before_anything_starts(tmp_path, methods, message):
+    with pytest.raises(UserError, match=message):
+        check_methods(settings_for(tmp_path, methods=methods))
+
+
+def test_port_0_takes_a_free_one():
+    port = free_port(ServeSettings(port=0))
+    with socket.create_server(("127.0.0.1", port)):
+        pass  # it can be listened on
+
+
+def test_a_port_in_use_is_named_with_what_to_do():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with pytest.raises(UserError) as caught:
+            free_port(ServeSettings(port=port))
+    assert str(caught.value) == (f"port {port} on 127.0.0.1 is in use; stop what listens there, or choose another "
+                                 f"with serve.port={port + 1} (0 takes a free one)")
+
+
+def test_a_host_that_is_not_ours_is_one_line():
+    with pytest.raises(UserError, match=r"cannot listen on 203\.0\.113\.1 port 8000: "):
+        free_port(ServeSettings(host="203.0.113.1"))

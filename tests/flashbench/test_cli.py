@@ -1,0 +1,154 @@
+"""The command line: every verb reaches its stage with its settings, and its exit code can be trusted."""
+
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from typer.main import get_command
+
+from flashbench.cli import app, main
+from specflash.errors import UserError
+
+ROOT = Path(__file__).resolve().parents[2]
+DEMO = str(ROOT / "jobs/configs/demo.yaml")
+VERBS = ("demo", "doctor", "prepare", "dump", "train", "verify", "bench", "serve")
+STAGES = {"demo": "flashbench.demo", "prepare": "flashbench.prepare", "dump": "flashbench.dump.pipeline",
+          "train": "flashbench.train", "verify": "flashbench.verify", "bench": "flashbench.bench",
+          "serve": "flashbench.serve.run", "doctor": "flashbench.doctor"}
+
+
+def exit_code(*argv: str) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main(argv)
+    return caught.value.code
+
+
+@pytest.fixture
+def stage(monkeypatch):
+    """Put a function in the place of a verb's stage; returns the arguments of each call."""
+    def install(verb: str, result: object = True) -> list[tuple]:
+        calls = []
+
+        def run(*arguments):
+            calls.append(arguments)
+            if isinstance(result, BaseException):
+                raise result
+            return result
+
+        module = ModuleType(STAGES[verb])
+        setattr(module, f"run_{verb}", run)
+        monkeypatch.setitem(sys.modules, STAGES[verb], module)
+        return calls
+    return install
+
+
+def test_the_verbs_are_these_and_no_others():
+    assert tuple(get_command(app).commands) == VERBS
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_has_an_example_and_says_what_is_written(verb, capsys):
+    assert exit_code(verb, "--help") == 0
+    text = capsys.readouterr().out
+    assert f"Example:  specflash {verb}" in text
+    assert "Writes:  " in text
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verbs_stage_is_where_the_command_line_looks_for_it(verb):
+    module = __import__(STAGES[verb], fromlist=[f"run_{verb}"])
+    assert callable(getattr(module, f"run_{verb}"))
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "doctor"])
+def test_a_verb_calls_its_stage_once_with_the_resolved_settings(verb, stage):
+    calls = stage(verb)
+    assert exit_code(verb, "--config", DEMO, "run=/tmp/elsewhere", "train.epochs=3") == 0
+    (settings, *_), = calls
+    assert settings.run == Path("/tmp/elsewhere")
+    assert settings.train.epochs == 3
+
+
+def test_train_takes_several_drafts_and_demo_may_be_fast(stage):
+    trained, shown = stage("train"), stage("demo")
+    exit_code("train", "-c", DEMO, "--draft", "eagle", "--draft", "specflash")
+    exit_code("train", "-c", DEMO)
+    exit_code("demo", "-c", DEMO, "--fast")
+    exit_code("demo", "-c", DEMO)
+    assert [drafts for _, drafts in trained] == [["eagle", "specflash"], None]
+    assert [fast for _, fast in shown] == [True, False]
+
+
+@pytest.mark.parametrize(("verb", "verdict", "code"), [
+    ("verify", True, 0), ("verify", False, 1), ("doctor", True, 0), ("doctor", False, 1)])
+def test_a_bad_verdict_is_an_exit_code(stage, verb, verdict, code):
+    stage(verb, verdict)
+    assert exit_code(verb, *([] if verb == "doctor" else ["-c", DEMO])) == code
+
+
+@pytest.mark.parametrize(("argv", "named"), [
+    (["dump", "-c", "no/such.yaml"], "no/such.yaml"),
+    (["dump", "-c", DEMO, "dump.actor=3"], "did you mean `actors`?"),
+    (["train", "-c", DEMO, "train.epochs=none"], "`train.epochs`"),
+    (["bench", "-c", DEMO, "bench"], "not an override"),
+])
+def test_a_users_mistake_is_one_line_and_exit_code_2(argv, named, capsys):
+    assert exit_code(*argv) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert named in error
+    assert error.count("\n") == 1
+
+
+def test_a_wrong_setting_stops_before_the_stage_is_even_imported(stage):
+    calls = stage("dump")
+    assert exit_code("dump", "-c", DEMO, "dump.actor=3") == 2
+    assert calls == []
+
+
+def test_a_mistake_found_by_a_ray_worker_is_one_line_too(stage, capsys):
+    from ray.exceptions import RayTaskError
+    remote = RayTaskError("f", "Traceback\n  far away", UserError("no folder at data")).as_instanceof_cause()
+    stage("dump", remote)
+    assert exit_code("dump", "-c", DEMO) == 2
+    assert capsys.readouterr().err == "error: no folder at data\n"
+
+
+def test_an_interrupt_is_one_line_and_exit_code_130(stage, capsys):
+    stage("dump", KeyboardInterrupt())
+    assert exit_code("dump", "-c", DEMO) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_a_fault_of_ours_keeps_its_traceback(stage):
+    stage("dump", ZeroDivisionError())
+    with pytest.raises(ZeroDivisionError):
+        main(["dump", "-c", DEMO])
+
+
+def test_an_unknown_option_or_verb_is_a_mistake_of_the_user():
+    assert exit_code("dump", "--confg", DEMO) == 2
+    assert exit_code("dmup") == 2
+
+
+def test_an_unknown_draft_is_refused_with_the_known_ones(capsys):
+    assert exit_code("train", "-c", DEMO, "--draft", "eagel") == 2
+    assert "`eagle`" in capsys.readouterr().err
+
+
+def test_help_loads_neither_torch_nor_ray():
+    code = ("import sys\nfrom flashbench.cli import main\ntry: main(['train', '--help'])\nexcept SystemExit: pass\n"
+            "sys.exit(bool({'torch', 'ray', 'transformers'} & set(sys.modules)))")
+    child = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": f"{ROOT}:{ROOT / 'platform'}"},
+                           capture_output=True, check=False)
+    assert child.returncode == 0
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "doctor"])
+def test_a_job_is_the_verb_of_its_name(verb):
+    child = subprocess.run([sys.executable, f"jobs/{verb}.py", "-c", "no/such.yaml"], cwd=ROOT, text=True,
+                           env={"PYTHONPATH": f"{ROOT}:{ROOT / 'platform'}"}, capture_output=True, check=False)
+    assert (child.returncode, child.stderr) == (2, "error: no settings file at no/such.yaml\n")
+    assert f'main(["{verb}", *sys.argv[1:]])' in (ROOT / f"jobs/{verb}.py").read_text()
