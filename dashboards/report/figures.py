@@ -1,10 +1,12 @@
 """The report's figures, one function each, from finished records. It knows no page and computes no metric."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from dashboards.report.records import RunRecords
 from dashboards.report.svg import INK, MUTED, PALETTE, draw
@@ -18,7 +20,7 @@ TOKEN_PHASES = ("draft_prefill", "draft", "verify", "other")
 
 def draw_figures(run: RunRecords, folder: Path) -> dict[str, str]:
     """Every figure as SVG for a page, also saved as .svg and .png in `folder`."""
-    painters = {"speedup": _speedup, "acceptance": _acceptance, "round": _round, "prompts": _prompts}
+    painters = {"speedup": _speedup, "acceptance": _acceptance, "round": _round, "yield": _yield, "prompts": _prompts}
     if run.training:
         painters["training"] = _training
     return {name: draw(name, SIZE, lambda figure, paint=paint: paint(figure, run), folder)
@@ -73,10 +75,30 @@ def _round(figure: Figure, run: RunRecords) -> None:
         axes.barh(names, widths, left=left, color=colour, label=phase, height=0.55)
         left = [start + width for start, width in zip(left, widths, strict=True)]
     for place, (end, line) in enumerate(zip(left, lines, strict=True)):
-        axes.annotate(f" {end:.0f} ms, {line['accept_length']:.2f} tokens", (end, place), va="center", fontsize=9)
+        axes.annotate(f"{end:.0f} ms, {line['accept_length']:.2f} tokens", (end, place), (5, 0),
+                      textcoords="offset points", va="center", fontsize=9)
     axes.set(xlabel="ms per round", xlim=(0, 1.55 * max(left, default=1)))
     axes.grid(axis="y", visible=False)
     axes.legend(ncols=3, loc="lower center", bbox_to_anchor=(0.45, 1))
+
+
+def _yield(figure: Figure, run: RunRecords) -> None:
+    """How often a pass brings one token, two, …: the spread behind the mean A."""
+    axes, colour = figure.add_subplot(), colours(run.methods)
+    drafts = [method for method in run.methods if method != "vanilla"]
+    width = 0.8 / max(1, len(drafts))
+    for place, method in enumerate(drafts):
+        passes = [tokens for row in run.rows if row["method"] == method and not row["out_of_domain"]
+                  for tokens in row["committed"]]
+        counts = Counter(passes)
+        offset = (place - (len(drafts) - 1) / 2) * width
+        axes.bar([tokens + offset for tokens in sorted(counts)],
+                 [100 * counts[tokens] / len(passes) for tokens in sorted(counts)],
+                 width=0.92 * width, color=colour[method], label=method)
+    axes.set(xlabel="tokens of one pass", ylabel="share of passes (%)")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid(axis="x", visible=False)
+    axes.legend()
 
 
 def _prompts(figure: Figure, run: RunRecords) -> None:
@@ -94,11 +116,13 @@ def _prompts(figure: Figure, run: RunRecords) -> None:
             shared = [prompt for prompt in pace.get(method, {}) if prompt in across]
             axes.scatter([across[prompt] for prompt in shared], [pace[method][prompt] for prompt in shared],
                          s=22, color=colour[method], alpha=0.75, linewidth=0, label=method)
-    top = 1.1 * max([*across.values(), 1e-9])
-    axes.plot([0, top], [0, top], "--", color=MUTED, linewidth=1)
-    axes.annotate("as fast as vanilla", (top, top), ha="right", va="bottom", fontsize=8, color=MUTED)
-    axes.set(xlabel="vanilla, ms per token", ylabel="method, ms per token", ylim=(0, top),
-             xlim=(0.8 * min(across.values(), default=0), top))
+    right = 1.06 * max(across.values(), default=1)
+    axes.plot([0, right], [0, right], "--", color=MUTED, linewidth=1)
+    axes.annotate("as fast as vanilla", (right, right), (0, 4), textcoords="offset points", ha="right",
+                  fontsize=8, color=MUTED)
+    axes.set(xlabel="vanilla, ms per token", ylabel="method, ms per token",
+             xlim=(0.9 * min(across.values(), default=0), right))
+    axes.set_ylim(0, 1.12 * max(right, axes.get_ylim()[1] / 1.12))
     axes.legend(loc="upper left")
 
 

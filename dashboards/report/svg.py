@@ -33,9 +33,10 @@ def draw(name: str, size: tuple[float, float], paint: Callable[[Figure], None], 
         paint(figure)
         folder.mkdir(parents=True, exist_ok=True)
         figure.savefig(folder / f"{name}.png", dpi=160, facecolor="white")
-        figure.savefig(folder / f"{name}.svg", facecolor="white", metadata={"Date": None})
+        figure.set_layout_engine("none")  # keep what the first drawing laid out
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    (folder / f"{name}.svg").write_text(buffer.getvalue(), encoding="utf-8")
     return inline(buffer.getvalue(), name)
 
 

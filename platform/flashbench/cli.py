@@ -98,7 +98,7 @@ def bench(config: Config = DEMO, overrides: Overrides = None) -> None:
 def serve(config: Config = DEMO, overrides: Overrides = None) -> None:
     """Serve the methods side by side behind one OpenAI-compatible endpoint."""
     settings = load_settings(config, overrides or ())
-    from flashbench.serve.run import run_serve
+    from flashbench.serve import run_serve
     run_serve(settings)
 
 

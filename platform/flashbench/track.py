@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from flashbench.bench.fingerprint import digest
+from flashbench.fingerprint import digest
 from flashbench.settings import Settings
 
 if TYPE_CHECKING:

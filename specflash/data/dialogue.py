@@ -29,7 +29,8 @@ def overview(speaker: Speaker) -> Exchange:
                             "What are the main objects in this image?", "What does the image show?",
                             "Which things are visible in the picture?")
     listing = sentences.listing(speaker)
-    answer = speaker.pick(f"The image shows {listing} {speaker.place_in()}.", f"In the picture there {be(speaker.scene.groups[0])} {listing}.",
+    answer = speaker.pick(f"The image shows {listing} {speaker.place_in()}.",
+                          f"In the picture there {be(speaker.scene.groups[0])} {listing}.",
                           f"The main objects are {listing}, all {speaker.place_in()}.",
                           f"One can see {listing} {speaker.place_in()} {speaker.weather()}.")
     return question, answer
@@ -72,7 +73,8 @@ def _doing(speaker: Speaker, group: Group) -> Exchange | None:
     if group[0].action is None:
         return None
     the, is_ = speaker.the(group), be(group)
-    return (speaker.pick(f"What {is_} {the} doing?", f"What is happening with {the}?", f"What can you say about {the}?"),
+    return (speaker.pick(f"What {is_} {the} doing?", f"What is happening with {the}?",
+                         f"What can you say about {the}?"),
             speaker.pick(f"{capital(the)} {is_} {speaker.doing(group)} {speaker.where(group)}.",
                          f"{capital(the)} {is_} {speaker.doing(group)}."))
 
@@ -91,7 +93,8 @@ def _place(speaker: Speaker, group: Group) -> Exchange:
     return (speaker.pick("Where does the scene take place?", "What is the setting of the image?",
                          "What kind of place is shown?"),
             speaker.pick(f"The scene takes place {speaker.place_in()}. {sentences.setting(speaker)}",
-                         f"The setting is {speaker.place()}.", f"The image shows {speaker.place()}. {sentences.sky(speaker)}"))
+                         f"The setting is {speaker.place()}.",
+                         f"The image shows {speaker.place()}. {sentences.sky(speaker)}"))
 
 
 def _weather(speaker: Speaker, group: Group) -> Exchange:

@@ -35,13 +35,15 @@ NEXT = {
     ("cup", "steaming"): ("cool down slowly",),
 }
 WHY = {
-    ("dog", "running"): "Its legs are stretched out wide and lines behind it show the speed, so it may be playing or chasing something",
+    ("dog", "running"): "Its legs are stretched out wide and lines behind it show the speed, "
+                        "so it may be playing or chasing something",
     ("dog", "jumping"): "It is above its own shadow, so it is clearly in the air, and it probably feels playful",
     ("dog", "sleeping"): "It lies flat with its eyes closed, which is how a tired animal rests",
     ("cat", "sleeping"): "It lies curled up with closed eyes, which shows that it feels safe and tired",
     ("person", "jumping"): "Both arms are raised and the feet are off the ground, which usually means joy",
     ("person", "waving"): "One arm is raised high, which is a common way to greet somebody or to get attention",
-    ("person", "running"): "The arms and legs are spread in mid-stride, so the person may be in a hurry or doing sports",
+    ("person", "running"): "The arms and legs are spread in mid-stride, "
+                           "so the person may be in a hurry or doing sports",
     ("car", "driving"): "Lines and a puff of dust behind it show that it is moving",
     ("ball", "bouncing"): "There is a shadow below it, so it must be in the air at this moment",
     ("cup", "steaming"): "Steam rises from it, so the drink inside must be hot",
@@ -133,7 +135,8 @@ def _why(speaker: Speaker, group: Group) -> Exchange:
 
 
 def _clothing(speaker: Speaker) -> Exchange:
-    question = speaker.pick("What should somebody wear in this place?", "What clothes would suit the weather in this image?",
+    question = speaker.pick("What should somebody wear in this place?",
+                            "What clothes would suit the weather in this image?",
                             "What would you recommend to wear for a visit here?")
     wear = CLOTHING[speaker.scene.weather]
     if speaker.scene.place == "snowy field":
@@ -148,13 +151,16 @@ def _activity(speaker: Speaker) -> Exchange:
     question = speaker.pick("What could people do in this place?", "What activities would fit this place?",
                             "What might a visitor enjoy here?")
     return question, speaker.pick(
-        f"The scene is {speaker.place_in()}, so people could {what}. The picture also shows {sentences.listing(speaker)}.",
-        f"Given {features}, people could {what}. {sentences.sky(speaker)} In the picture one can see {sentences.listing(speaker)}.")
+        f"The scene is {speaker.place_in()}, so people could {what}. "
+        f"The picture also shows {sentences.listing(speaker)}.",
+        f"Given {features}, people could {what}. {sentences.sky(speaker)} "
+        f"In the picture one can see {sentences.listing(speaker)}.")
 
 
 def _time(speaker: Speaker) -> Exchange:
     time = TIME[speaker.scene.weather]
-    question = speaker.pick("What time of day is it most likely?", "Is it day or night in this image, and how can you tell?",
+    question = speaker.pick("What time of day is it most likely?",
+                            "Is it day or night in this image, and how can you tell?",
                             "What does the light say about the time of day?")
     return question, speaker.pick(
         f"It is most likely {time}. {sentences.sky(speaker)} {sentences.setting(speaker)}",
@@ -168,7 +174,8 @@ def _scene_of(speaker: Speaker) -> str:
 def _guess_place(speaker: Speaker) -> Exchange:
     features = ACTIVITY[speaker.scene.place][1]
     question = speaker.pick("Where could this picture have been taken, and what makes you think so?",
-                            "What hints show where the scene takes place?", "How can you tell what kind of place this is?")
+                            "What hints show where the scene takes place?",
+                            "How can you tell what kind of place this is?")
     return question, speaker.pick(
         f"The scene is most likely {speaker.place_in()}, as {features} suggest. {sentences.setting(speaker)} "
         f"There one can see {sentences.listing(speaker)}.",
@@ -183,4 +190,5 @@ def _alive(speaker: Speaker) -> Exchange:
     told = " ".join(f"{capital(speaker.the(group))} {be(group)} {speaker.doing(group)}." for group in living[:3])
     return question, speaker.pick(
         f"The scene is rather {'calm' if calm else 'lively'}. {told} {sentences.mood(speaker)}",
-        f"{told} This makes the scene {'calm and quiet' if calm else 'lively and full of motion'}. {sentences.setting(speaker)}")
+        f"{told} This makes the scene {'calm and quiet' if calm else 'lively and full of motion'}. "
+        f"{sentences.setting(speaker)}")

@@ -21,7 +21,7 @@ def dog(action: str | None) -> list[Shape]:
     fast = action in ("running", "jumping")
     feet = ((-52, -12), (-30, -2), (30, -2), (48, -14)) if fast else ((-34, -2),) * 2 + ((16, -2),) * 2
     hips = ((-32, -38), (-24, -36), (10, -36), (14, -40))
-    legs = [line("main", 10, hip, foot) for hip, foot in zip(hips, feet)]
+    legs = [line("main", 10, hip, foot) for hip, foot in zip(hips, feet, strict=True)]
     body = [line("main", 8, (-34, -52), (-52, -72)), *legs, oval("main", -42, -66, 24, -28),
             line("light", 7, (14, -62), (22, -46)), *_dog_head(22, -72)]
     return [*LANDING, *moved(body, 0, -10)] if action == "jumping" else [*body, *SPEED]

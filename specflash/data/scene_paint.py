@@ -26,7 +26,7 @@ PLAIN = ("line", "fxshade", "fxglow", "fxwater", "string")  # drawn without an o
 
 
 def _mix(colour: Colour, other: Colour, share: float) -> Colour:
-    return tuple(int(a + (b - a) * share) for a, b in zip(colour, other))
+    return tuple(int(a + (b - a) * share) for a, b in zip(colour, other, strict=True))
 
 
 def tones(tint: Colour) -> dict[str, Colour]:
@@ -42,7 +42,7 @@ def tones(tint: Colour) -> dict[str, Colour]:
 def shape_box(shapes: Sequence[Shape]) -> tuple[int, int, int, int]:
     """(left, top, right, bottom) of everything but the effects."""
     points = [point for shape in shapes if not shape.tone.startswith("fx") for point in shape.points]
-    xs, ys = zip(*points)
+    xs, ys = [x for x, _ in points], [y for _, y in points]
     return round(min(xs)), round(min(ys)), round(max(xs)), round(max(ys))
 
 

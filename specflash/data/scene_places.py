@@ -50,7 +50,7 @@ def sky(draw: ImageDraw.ImageDraw, zoom: int, weather: str, rng: Random,
     top, bottom = SKIES[weather]
     for step in range(8):
         share = step / 7
-        colour = tuple(int(a + (b - a) * share) for a, b in zip(top, bottom))
+        colour = tuple(int(a + (b - a) * share) for a, b in zip(top, bottom, strict=True))
         canvas.rect(colour, x0, y0 + (y1 - y0) * step / 8, x1, y0 + (y1 - y0) * (step + 1) / 8)
     scale = min(1.0, (x1 - x0) / 150)
     x, y = rng.uniform(x0 + 18 * scale, x1 - 40 * scale), y0 + rng.uniform(8, 20) * scale
@@ -70,7 +70,8 @@ def sky(draw: ImageDraw.ImageDraw, zoom: int, weather: str, rng: Random,
             u, v = rng.uniform(x0, x1 - 60 * scale), rng.uniform(y0 + 4, y0 + (y1 - y0) * 0.45)
             tone = (222, 226, 232) if weather != "rainy" else (84, 92, 106)
             for dx, dy, size in ((0, 6, 22), (14, 0, 30), (34, 7, 20)):
-                canvas.oval(tone, u + dx * scale, v + dy * scale, u + (dx + size) * scale, v + (dy + size * 0.6) * scale)
+                left, top_edge = u + dx * scale, v + dy * scale
+                canvas.oval(tone, left, top_edge, left + size * scale, top_edge + size * 0.6 * scale)
 
 
 def falling(draw: ImageDraw.ImageDraw, zoom: int, weather: str, rng: Random) -> None:

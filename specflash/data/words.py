@@ -94,7 +94,8 @@ SPOT: dict[tuple[str, str], tuple[str, ...]] = {
     ("desert", "front"): ("in the foreground", "at the front"),
 }
 SKY = ("in the sky", "up in the sky", "high in the air")
-COLUMN = (("on the left", "on the left side"), ("in the middle", "in the center"), ("on the right", "on the right side"))
+COLUMN = (("on the left", "on the left side"), ("in the middle", "in the center"),
+          ("on the right", "on the right side"))
 COLUMNS = {(0, 1): ("on the left and in the middle",), (0, 2): ("on the left and on the right", "on both sides"),
            (1, 2): ("in the middle and on the right",), (0, 1, 2): ("side by side", "in a row")}
 

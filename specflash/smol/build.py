@@ -1,4 +1,4 @@
-"""How `llava-smol` is made: the two training stages, resumable, from seeded drawn scenes.
+"""How `llava-smol` is made: three training stages, resumable, from seeded drawn scenes.
 
 It knows no command line; `jobs/build_target.py` calls it. Scenes of its training are drawn from
 seeds that `prepare` never uses (FIRST_SEED on), so every prepared picture is held out.
@@ -18,7 +18,7 @@ from specflash.data.language import caption, conversation, detail, reasoning
 from specflash.data.scenes import PLACES, Scene, draw_scene
 from specflash.smol.llava_smol import empty_model, llava_processor
 from specflash.smol.lora import LoraLinear, add_lora, lora_tensors
-from specflash.smol.pretrain import ASPECTS, PatchTeacher, label
+from specflash.smol.pretrain import ASPECTS, PatchTeacher, all_cells, grid_positions, label, windows
 from specflash.smol.tune import BranchMaker, Conversation, caption_loss
 
 FIRST_SEED = 10_000_000
@@ -30,10 +30,12 @@ Report = Callable[[str, int, int, dict[str, float]], None]
 
 @dataclass(frozen=True)
 class Recipe:
-    """Steps and sizes. `coarse` lists (pooling factor, steps) of stage 2, in order."""
+    """Steps and sizes. `coarse` lists (pooling factor, steps) of the last stage, in order."""
 
     seed: int = 0
-    patch_steps: int = 350
+    window_steps: int = 600
+    window_scenes: int = 12
+    patch_steps: int = 60
     patch_batch: int = 8
     patch_lr: float = 1e-3
     coarse: tuple[tuple[int, int], ...] = ((4, 300), (2, 60), (1, 50))
@@ -47,7 +49,7 @@ class Recipe:
         return sum(steps for _, steps in self.coarse)
 
     def factor(self, step: int) -> int:
-        """Pooling factor of stage 2 at `step`."""
+        """Pooling factor of the last stage at `step`."""
         for factor, steps in self.coarse:
             if step < steps:
                 return factor
@@ -67,15 +69,18 @@ class Builder:
         torch.manual_seed(recipe.seed)
         self.processor = llava_processor()
         self.model = empty_model().requires_grad_(False)
+        positions = self.model.model.vision_tower.embeddings.position_embedding.weight
+        positions.copy_(grid_positions(positions.shape[1]))
         add_lora(self.model.model.language_model)
         self.teacher = PatchTeacher(self.model.model.vision_tower,
                                     self.model.model.multi_modal_projector, self._words())
-        self.done = {"patches": 0, "tune": 0}
+        self.done = {"windows": 0, "patches": 0, "tune": 0}
         self.optimiser: torch.optim.AdamW | None = None
         self.saved_optimiser: dict | None = None
         self._resume()
 
     def run(self) -> LlavaForConditionalGeneration:
+        self._stage("windows", self.recipe.window_steps, self._patch_groups(), self._window_step)
         self._stage("patches", self.recipe.patch_steps, self._patch_groups(), self._patch_step)
         self._stage("tune", self.recipe.tune_steps, self._tune_groups(), self._tune_step)
         return self.model
@@ -130,10 +135,17 @@ class Builder:
         return [{"params": deltas, "lr": self.recipe.lora_lr},
                 {"params": vision, "lr": self.recipe.vision_lr}]
 
+    def _window_step(self, step: int) -> dict[str, float]:
+        first = FIRST_SEED + step * self.recipe.window_scenes
+        scenes = [draw_scene(seed) for seed in range(first, first + self.recipe.window_scenes)]
+        loss, figures = self.teacher(*windows(scenes, self._pixels(scenes), label(scenes), Random(step)))
+        loss.backward()
+        return figures
+
     def _patch_step(self, step: int) -> dict[str, float]:
-        first = FIRST_SEED + step * self.recipe.patch_batch
+        first = 2 * FIRST_SEED + step * self.recipe.patch_batch
         scenes = [draw_scene(seed) for seed in range(first, first + self.recipe.patch_batch)]
-        loss, figures = self.teacher(self._pixels(scenes), label(scenes))
+        loss, figures = self.teacher(self._pixels(scenes), label(scenes), all_cells(len(scenes)))
         loss.backward()
         return figures
 
@@ -142,7 +154,7 @@ class Builder:
         maker = BranchMaker(self.processor.tokenizer, self.processor.image_token_id)
         figures = {"loss": 0.0, "entropy": 0.0}
         for number in range(count):
-            seed = 2 * FIRST_SEED + step * count + number
+            seed = 3 * FIRST_SEED + step * count + number
             scene = draw_scene(seed)
             branches = maker(conversations(scene, Random(f"tune {seed}")), 576 // factor ** 2)
             loss, entropy = caption_loss(self.model, self._pixels([scene]), branches, factor)
@@ -188,7 +200,7 @@ class Builder:
 
 
 def conversations(scene: Scene, rng: Random) -> list[Conversation]:
-    """What stage 2 learns to say about one scene."""
+    """What the last stage teaches to say about one scene."""
     longer = [reasoning(scene, rng)] if rng.random() < 0.5 else conversation(scene, rng)
     return [[detail(scene, rng)], longer, [(rng.choice(SHORT_QUESTIONS), caption(scene, rng))]]
 

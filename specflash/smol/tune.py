@@ -1,4 +1,4 @@
-"""Stage 2 of the embedded target: teach the language model to speak about what the tower sees.
+"""Stage 3 of the embedded target: teach the language model to speak about what the tower sees.
 
 One picture and several conversations about it are one pass: the conversations are branches that
 all see the picture and not each other, at the positions they would have alone. So a picture's

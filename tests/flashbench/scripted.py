@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from flashbench.bench.fingerprint import digest
-from flashbench.bench.journal import write_json
+from flashbench.fingerprint import digest
+from flashbench.journal import write_json
 from flashbench.bench.rows import PHASES, write_rows
 from flashbench.bench.summary import control, overall, summarise
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import torch
 
-from flashbench.bench.fingerprint import digest, draft_fingerprint, engine_fingerprint
+from flashbench.fingerprint import digest, draft_fingerprint, engine_fingerprint
 from flashbench.bench.rows import VANILLA
 from flashbench.settings import Settings
-from specflash.drafts import load_draft
+from specflash.drafts.store import load_draft
 from specflash.drafts.base import Draft
 from specflash.drafts.vanilla import Vanilla, VanillaConfig
 from specflash.errors import UserError

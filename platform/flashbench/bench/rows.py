@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flashbench.bench.journal import write_whole
+from flashbench.dump.files import write_whole
 
 VANILLA = "vanilla"
 HF_GENERATE = "hf-generate"
@@ -36,6 +36,7 @@ SCHEMA = pa.schema([
 def write_rows(rows: Sequence[Row], path: Path) -> None:
     buffer = io.BytesIO()
     pq.write_table(pa.Table.from_pylist(list(rows), SCHEMA), buffer, compression="zstd")
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, buffer.getvalue())
 
 

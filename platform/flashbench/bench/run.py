@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from flashbench.bench.fingerprint import describe_code, describe_machine, digest, load_average
-from flashbench.bench.journal import Journal, Record, write_json
+from flashbench.fingerprint import describe_code, describe_machine, digest, load_average
+from flashbench.journal import Journal, Record, write_json
 from flashbench.bench.measure import measure_prompt, thumbnail, warm_up
 from flashbench.bench.methods import Engine, conditions_fingerprint, draft_fingerprints, load_engine
 from flashbench.bench.prompts import BenchPrompt, bench_prompts, warmup_prompts

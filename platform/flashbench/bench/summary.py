@@ -33,13 +33,14 @@ def overall(rows: Sequence[Row]) -> list[Line]:
     `speedup_*_geomean` is the geometric mean over those tasks.
     """
     inside = [row for row in rows if not row["out_of_domain"]] or list(rows)
-    tasks = [line for line in summarise(inside)]
+    tasks = summarise(inside)
     lines = []
     for method in ordered_methods(inside):
         line = _line("all in domain", _of(inside, method), _of(inside, VANILLA))
         for window in ("decode", "e2e"):
             values = [task[f"speedup_{window}"] for task in tasks if task["method"] == method]
-            line[f"speedup_{window}_geomean"] = metrics.geometric_mean(values)
+            known = [value for value in values if value is not None]
+            line[f"speedup_{window}_geomean"] = metrics.geometric_mean(known) if known else None
         lines.append(line)
     return lines
 
@@ -67,7 +68,7 @@ def _line(task: str, rows: Sequence[Row], baseline: Sequence[Row]) -> Line:
     length = metrics.accept_length(accounts)
     line = {
         "target": rows[0]["target"], "task": task, "out_of_domain": rows[0]["out_of_domain"],
-        "method": rows[0]["method"], "prompts": len({row["sample"] for row in rows}), "answers": len(rows),
+        "method": rows[0]["method"], "prompts": len({account.prompt for account in accounts}), "answers": len(rows),
         "tokens": sum(row["tokens"] for row in rows), "rounds": sum(account.passes for account in accounts),
         "accept_length": _finite(length.pooled),
         "accept_length_interval": _pair(metrics.accept_length_interval(accounts)),

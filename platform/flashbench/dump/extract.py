@@ -21,6 +21,7 @@ from specflash.records import Features, Sample
 from specflash.targets import load_target
 from specflash.targets.base import Target
 
+
 def load_for_actor(settings: Settings) -> Target:
     """The frozen target on this worker's accelerator, with this worker's share of threads."""
     use_threads(settings.dump.cpus_per_actor)

@@ -72,7 +72,6 @@ def run_dump(settings: Settings) -> DumpSummary:
     settings = _with_absolute_paths(settings)
     dump, folder, started = settings.dump, settings.dump_folder, time.monotonic()
     total = len(open_source(dump.source))
-    total = min(total, dump.source.limit or total)
     cpus = dump.actors * dump.cpus_per_actor + dump.decoders
     _manifest(settings).claim(folder)
     with _sole_writer(folder), ray_session(settings, num_cpus=cpus), _quiet_ray_data():
@@ -104,8 +103,8 @@ def _plan(settings: Settings, total: int) -> _Plan:
         identify, fn_kwargs={"source": source}, batch_format="pyarrow", batch_size=IDENTIFY_CHUNK,
         compute=TaskPoolStrategy(size=settings.dump.decoders))
     known = finished(settings.dump_folder)
+    rows = []
     with progress("identify samples", total) as advance:
-        rows = []
         for row in identities.iter_rows():
             rows.append(row)
             advance()

@@ -20,7 +20,7 @@ from specflash.records import Sample, picture_bytes
 @lru_cache(maxsize=1)
 def open_source(source: SourceSettings) -> Dataset:
     """The data set, opened once per process."""
-    return open_dataset(source.dataset, source.path, source.split)
+    return open_dataset(source.dataset, source.path, source.split, source.limit)
 
 
 def identify(batch: pa.Table, source: SourceSettings) -> pa.Table:

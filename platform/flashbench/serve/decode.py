@@ -1,6 +1,6 @@
 """One order answered by a target and a draft, as events. It knows no thread, no Ray and no HTTP."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import closing
 
 from flashbench.serve.events import Committed, Event, Finished, Order, Refused, Started
@@ -12,7 +12,7 @@ from specflash.records import Generation
 from specflash.targets.base import Target
 
 
-def answer(target: Target, draft: Draft, order: Order, max_prompt_tokens: int) -> Iterator[Event]:
+def answer(target: Target, draft: Draft, order: Order, max_prompt_tokens: int) -> Generator[Event, None, None]:
     """Closing the iterator frees the cache; the generation goes no further."""
     try:
         prompt = target.encode(order.sample)

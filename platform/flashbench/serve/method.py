@@ -1,7 +1,8 @@
 """One decoding method on Ray Serve: a target, a draft, one request at a time. It knows no HTTP."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Generator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
 
 from ray import serve
 
@@ -10,8 +11,12 @@ from flashbench.serve.decode import answer
 from flashbench.serve.events import Event, Order
 from flashbench.serve.relay import relay
 from flashbench.settings import Settings
-from specflash.drafts import load_draft
+from specflash.catalogue import pick
+from specflash.drafts import DRAFTS
+from specflash.drafts.base import Draft
+from specflash.drafts.store import load_draft, make_draft
 from specflash.targets import load_target
+from specflash.targets.base import Target
 
 
 @serve.deployment(max_ongoing_requests=1)
@@ -24,11 +29,19 @@ class Method:
         self._max_prompt_tokens = settings.serve.max_prompt_tokens
         self._target = load_target(settings.target.name, settings.target.weights, settings.serve.dtype,
                                    settings.target.device)
-        self._draft = load_draft(settings.draft_folder(method), self._target)
+        self._draft = ready_draft(method, settings, self._target)
 
     async def decode(self, order: Order) -> AsyncGenerator[Event, None]:
-        def work():
+        def work() -> Generator[Event, None, None]:
             return answer(self._target, self._draft, order, self._max_prompt_tokens)
 
-        async for event in relay(work, self._pool):
-            yield event
+        async with aclosing(relay(work, self._pool)) as events:
+            async for event in events:
+                yield event
+
+
+def ready_draft(method: str, settings: Settings, target: Target) -> Draft:
+    """Attached and in eval mode; from its folder, where there is something to train."""
+    if pick(DRAFTS, method, "method").trainable:
+        return load_draft(settings.draft_folder(method), target)
+    return make_draft(method, {}, target.width).attach(target.ends).eval()

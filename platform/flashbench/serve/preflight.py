@@ -6,21 +6,29 @@ import socket
 from flashbench.settings import ServeSettings, Settings
 from specflash.catalogue import pick
 from specflash.drafts import DRAFTS
+from specflash.drafts.store import read_config
 from specflash.errors import UserError
+from specflash.targets import target_fingerprint
 
 
 def check_methods(settings: Settings) -> None:
-    """Every method is known, named once, and trained where it needs training."""
+    """Every method is known, named once, and trained for this target where it needs training."""
     methods = settings.serve.methods
     if not methods:
-        raise UserError("serve.methods is empty; name at least one of: " + ", ".join(sorted(DRAFTS)))
+        raise UserError(f"serve.methods is empty; name at least one of: {', '.join(DRAFTS)}")
     for method in methods:
         if methods.count(method) > 1:
             raise UserError(f"serve.methods names `{method}` twice")
-        folder = settings.draft_folder(method)
-        if pick(DRAFTS, method, "method").trainable and not (folder / "model.safetensors").is_file():
-            raise UserError(f"no trained `{method}` draft in {folder}; train it first with `specflash train`, "
-                            "or leave it out of serve.methods")
+        if pick(DRAFTS, method, "method").trainable:
+            _check_draft(settings, method)
+
+
+def _check_draft(settings: Settings, method: str) -> None:
+    folder, target = settings.draft_folder(method), settings.target
+    verifier = read_config(folder)["speculators_config"]["verifier"]
+    if verifier["fingerprint"] != target_fingerprint(target.name, target.weights):
+        raise UserError(f"the draft in {folder} was trained for other weights (`{verifier['name_or_path']}`) than "
+                        f"this `{target.name}`; train it for this one, or leave `{method}` out of serve.methods")
 
 
 def free_port(serve: ServeSettings) -> int:

@@ -1,7 +1,7 @@
 """A blocking iterator run in a thread, read by a coroutine. It knows neither what runs nor who reads."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import Executor
 from contextlib import closing
 from threading import Event
@@ -10,7 +10,7 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 
-async def relay(work: Callable[[], Iterator[Item]], pool: Executor) -> AsyncGenerator[Item, None]:
+async def relay(work: Callable[[], Generator[Item, None, None]], pool: Executor) -> AsyncGenerator[Item, None]:
     """The items of `work()`, which runs in `pool` and never blocks the event loop.
 
     When the reader stops (closed, cancelled), the thread takes at most the one step it is in, closes

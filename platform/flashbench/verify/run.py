@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from flashbench.bench.control import hf_generate
-from flashbench.bench.fingerprint import digest
-from flashbench.bench.journal import Journal, Record
+from flashbench.fingerprint import digest
+from flashbench.journal import Journal, Record
 from flashbench.bench.methods import Engine, conditions_fingerprint, draft_fingerprints, load_engine
 from flashbench.bench.prompts import BenchPrompt, bench_prompts
 from flashbench.bench.rows import HF_GENERATE, VANILLA

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from flashbench.bench.journal import write_json
+from flashbench.journal import write_json
 from flashbench.console import say, table
 
 FLOAT, EXACT, OUTSIDE = "float32", "exact", "outside"

@@ -153,7 +153,7 @@ def test_library_versions_are_recorded_but_shape_nothing(tmp_path):
 
 
 def test_a_folder_without_a_store_is_a_clear_error(tmp_path):
-    with pytest.raises(UserError, match="no feature store at .*specflash dump"):
+    with pytest.raises(UserError, match=r"no feature store at .*specflash dump"):
         FeatureStore(tmp_path)
 
 

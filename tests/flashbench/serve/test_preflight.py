@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 
 from flashbench.serve.preflight import check_methods, free_port
-from flashbench.settings import ServeSettings, Settings
+from flashbench.settings import ServeSettings, Settings, TargetSettings
+from specflash.drafts.store import make_draft, save_draft
 from specflash.errors import UserError
+from specflash.targets import target_fingerprint
+from tests.tiny import save_tiny_llava
 
 
 def settings_for(run: Path, **serve) -> Settings:
@@ -24,11 +27,23 @@ def test_vanilla_needs_no_training(tmp_path):
     ([], "serve.methods is empty"),
     (["vanilla", "vanilla"], "serve.methods names `vanilla` twice"),
     (["specflsh"], r"unknown method `specflsh` \(did you mean `specflash`\?\)"),
-    (["eagle"], r"no trained `eagle` draft in .*; train it first with `specflash train`, or leave it out"),
+    (["eagle"], r"no draft in .*eagle: config.json is missing; train one with `specflash train`"),
 ])
 def test_methods_that_cannot_be_served_are_told_before_anything_starts(tmp_path, methods, message):
     with pytest.raises(UserError, match=message):
         check_methods(settings_for(tmp_path, methods=methods))
+
+
+def test_a_draft_of_another_target_is_told_before_anything_starts(tmp_path):
+    ours, other = (save_tiny_llava(tmp_path / name, seed) for name, seed in (("ours", 0), ("other", 1)))
+    target = {"name": "llava-1.5", "weights": str(ours)}
+    settings = settings_for(tmp_path, methods=["eagle"]).model_copy(update={"target": TargetSettings(**target)})
+    draft = make_draft("eagle", {"head_dim": 8, "inner": 16}, width=32)
+    save_draft(draft, settings.draft_folder("eagle"), "llava-1.5", target_fingerprint("llava-1.5", str(other)))
+    with pytest.raises(UserError, match="was trained for other weights"):
+        check_methods(settings)
+    save_draft(draft, settings.draft_folder("eagle"), "llava-1.5", target_fingerprint("llava-1.5", str(ours)))
+    check_methods(settings)
 
 
 def test_port_0_takes_a_free_one():

@@ -2,8 +2,7 @@
 
 import json
 
-import pytest
-from flashbench.bench.journal import Journal, write_whole
+from flashbench.journal import Journal
 
 
 def test_finished_work_is_found_again(tmp_path):
@@ -28,11 +27,3 @@ def test_a_torn_last_line_is_cut_off_and_the_next_one_is_whole(tmp_path):
     reopened.add({"key": "b", "fingerprint": "1"})
     assert [json.loads(line)["key"] for line in path.read_text().splitlines()] == ["a", "b"]
 
-
-def test_a_file_is_replaced_only_as_a_whole(tmp_path, monkeypatch):
-    path = tmp_path / "x.json"
-    write_whole(path, b"old")
-    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
-    with pytest.raises(OSError, match="disk full"):
-        write_whole(path, b"new")
-    assert path.read_bytes() == b"old"

@@ -1,4 +1,4 @@
-"""An append-only journal of finished work, and files that are whole or absent. It knows no benchmark.
+"""An append-only journal of finished work. It knows no benchmark.
 
 A line is written, flushed and synced before its work counts as finished, so a killed process
 loses at most the piece it was busy with. A torn last line is cut off when the journal is opened.
@@ -8,6 +8,8 @@ import json
 import os
 from pathlib import Path
 from typing import Any
+
+from flashbench.dump.files import write_whole
 
 Record = dict[str, Any]
 
@@ -46,15 +48,5 @@ class Journal:
 
 
 def write_json(path: Path, content: object) -> None:
-    write_whole(path, json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n")
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write through a temporary neighbour, so that a reader never sees half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    write_whole(path, json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n")

@@ -1,0 +1,66 @@
+"""What the stages need of a data set. It knows no file format and no model."""
+
+from abc import ABC, abstractmethod
+
+from specflash.data.media import read_picture
+from specflash.records import Picture, Sample, Turn, sample_id
+
+Entry = tuple[tuple[Picture, ...], tuple[Turn, ...]]
+"""(pictures, turns) of one sample, before its media are read."""
+
+
+class Dataset(ABC):
+    """A sequence of samples, made when they are asked for.
+
+    Opening reads the index only. A missing picture raises BadPicture for its own sample and for
+    no other. Ids come from the content, so order and limits never change them.
+
+    task   label its samples carry
+    split  which part of the data set it is
+    """
+
+    task: str
+    split: str
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def entry(self, index: int) -> Entry:
+        """Pictures and turns of sample `index`, 0 ≤ index < len. Reads no media."""
+
+    def __getitem__(self, index: int) -> Sample:
+        if not 0 <= index < len(self):
+            raise IndexError(f"sample {index} of {len(self)}")
+        return make_sample(*self.entry(index), self.task)
+
+
+class First(Dataset):
+    """The first `limit` samples of another data set."""
+
+    def __init__(self, whole: Dataset, limit: int):
+        self.whole, self.limit = whole, limit
+        self.task, self.split = whole.task, whole.split
+
+    def __len__(self) -> int:
+        return min(self.limit, len(self.whole))
+
+    def entry(self, index: int) -> Entry:
+        return self.whole.entry(index)
+
+
+def make_sample(images: tuple[Picture, ...], turns: tuple[Turn, ...], task: str) -> Sample:
+    """A sample with its content id. Raises BadPicture where a picture cannot be read."""
+    for image in images:
+        if not isinstance(image, bytes) and not image.is_file():
+            read_picture(image)  # says which picture is missing, and why
+    return Sample(sample_id(images, turns), images, turns, task)
+
+
+def as_request(sample: Sample) -> Sample:
+    """The sample as a request: its pictures and first question, and no answer.
+
+    Benchmark and verification ask this and let the target speak. It has an id of its own, since
+    its content is another.
+    """
+    return make_sample(sample.images, (Turn(sample.turns[0].question),), sample.task)

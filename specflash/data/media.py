@@ -1,0 +1,89 @@
+"""Decoding a picture from a file or from bytes, or saying in one line why not. It knows no model.
+
+Every file format a picture of the real sets comes in ends up as upright, opaque 8-bit RGB.
+"""
+
+import struct
+import zlib
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
+
+from specflash.errors import UserError
+from specflash.records import Picture, picture_bytes
+
+Image.init()  # `Image.open(formats=…)` fails on the names of plugins that are not loaded yet
+
+FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "GIF", "BMP", "TIFF")  # none of them runs a program
+MAX_PIXELS = 64_000_000
+DAMAGE = (OSError, SyntaxError, ValueError, EOFError, IndexError, struct.error, zlib.error)
+"""What Pillow's decoders raise on a damaged file."""
+
+
+class BadPicture(UserError):
+    """A picture that is missing, damaged, too large or none at all."""
+
+
+def load_picture(picture: Picture, max_pixels: int = MAX_PIXELS) -> Image.Image:
+    """The picture as upright RGB; transparent parts on white, the first frame of an animation.
+
+    Raises BadPicture, in one line, for what is missing, empty, no picture, cut off, or has more than
+    `max_pixels`. A cut-off picture is an error even where a decoder would fill the rest with grey.
+    """
+    name = str(picture) if isinstance(picture, Path) else f"picture of {len(picture)} bytes"
+    data = read_picture(picture)
+    if not data:
+        raise BadPicture(f"{name} is empty")
+    try:
+        image = Image.open(BytesIO(data), formats=FORMATS)
+    except UnidentifiedImageError:
+        raise BadPicture(f"{name} is not a picture (JPEG, PNG, WebP, GIF, BMP or TIFF)") from None
+    except Image.DecompressionBombError:
+        raise BadPicture(f"{name} has more than the {max_pixels} pixels that are allowed") from None
+    except DAMAGE as error:
+        raise BadPicture(f"{name} is damaged: {_one_line(error)}") from None
+    if image.width * image.height > max_pixels:
+        raise BadPicture(f"{name} has {image.width} × {image.height} pixels, more than the {max_pixels} allowed")
+    try:
+        _decode(image)
+        return _rgb(ImageOps.exif_transpose(image))
+    except DAMAGE as error:
+        raise BadPicture(f"{name} is cut off or damaged: {_one_line(error)}") from None
+
+
+def read_picture(picture: Picture) -> bytes:
+    """The encoded bytes; raises BadPicture with the path where there is no such file."""
+    try:
+        return picture_bytes(picture)
+    except OSError as error:
+        raise BadPicture(f"cannot read the picture {picture}: {error.strerror}") from None
+
+
+def _decode(image: Image.Image) -> None:
+    """Decode every row, whatever another library has set for the whole process."""
+    if ImageFile.LOAD_TRUNCATED_IMAGES:
+        raise BadPicture("PIL.ImageFile.LOAD_TRUNCATED_IMAGES is set, so damage would go unseen; unset it")
+    image.load()
+
+
+def _rgb(image: Image.Image) -> Image.Image:
+    if image.mode.startswith("I") or image.mode == "F":
+        image = _eight_bits(image)
+    if image.has_transparency_data:
+        image = image.convert("RGBA")
+        white = Image.new("RGBA", image.size, "white")
+        return Image.alpha_composite(white, image).convert("RGB")
+    return image.convert("RGB")
+
+
+def _eight_bits(image: Image.Image) -> Image.Image:
+    """Grey levels of 0 … 65535 (integers) or 0 … 1 (floats) as 0 … 255."""
+    levels = np.asarray(image, np.float64)
+    scale = 255.0 if image.mode == "F" else 255.0 / 65535.0
+    return Image.fromarray((levels * scale).round().clip(0, 255).astype(np.uint8))
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,60 @@
+"""What is stored of one sample, and which samples are refused."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from flashbench.dump.extract import extract
+from flashbench.dump.rows import READ_SCHEMA, to_row, to_sample
+from specflash.errors import UserError
+from tests.tiny import VISUAL_TOKENS, make_sample, tiny_target
+
+
+@pytest.fixture(scope="module")
+def target(weights):
+    return tiny_target(weights)
+
+
+def test_features_are_the_input_of_the_lm_head(target):
+    sample = make_sample(answer="A red thing.")
+    prompt = target.encode(sample)
+    seen = []
+    hook = target.model.lm_head.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
+    with torch.inference_mode():
+        target.model(input_ids=prompt.ids, pixel_values=prompt.pixels["pixel_values"])
+    hook.remove()
+    assert torch.equal(extract(target, sample, 512).features, seen[0][0].bfloat16())
+
+
+def test_tokens_spans_and_answer_are_those_of_the_prompt(target):
+    sample = make_sample(answer="A red thing.")
+    prompt, stored = target.encode(sample), extract(target, sample, 512)
+    assert stored.id == sample.id
+    assert stored.spans == prompt.spans
+    assert stored.spans[0][1] == VISUAL_TOKENS
+    assert torch.equal(stored.ids, prompt.ids[0])
+    assert torch.equal(stored.answer_mask, prompt.answer_mask[0])
+    assert stored.features.dtype == torch.bfloat16
+
+
+def test_max_length_itself_is_allowed_and_one_more_is_not(target):
+    sample = make_sample(answer="A red thing.")
+    length = target.encode(sample).length
+    assert len(extract(target, sample, length).ids) == length
+    with pytest.raises(UserError, match=f"{length} tokens are more than dump.max_length={length - 1}"):
+        extract(target, sample, length - 1)
+
+
+def test_a_sample_without_an_answer_is_refused(target):
+    with pytest.raises(UserError, match="no answer token"):
+        extract(target, make_sample(answer=None), 512)
+
+
+def test_a_sample_survives_its_row():
+    sample = make_sample(question="¿Qué es?", answer="'quoted' \n two lines")
+    row = to_row(3, sample, list(sample.images))
+    assert set(row) | {"reason"} == set(READ_SCHEMA.names)
+    assert to_sample(row) == sample
+    unanswered = replace(sample, turns=make_sample().turns)
+    assert to_sample(to_row(0, unanswered, [])).turns[0].answer is None

@@ -1,0 +1,147 @@
+"""The dump as a whole, on a tiny LLaVA: every sample once, exact, bad ones named, GPUs shared."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from ray.data import DataContext
+
+from flashbench.dump.files import DiskFull
+from flashbench.dump.pipeline import run_dump
+from flashbench.dump.quarantine import read_quarantine
+from flashbench.dump.read import open_source
+from flashbench.dump.shards import piece_name
+from flashbench.dump.store import FeatureStore
+from specflash.errors import UserError
+from tests.flashbench.dump.source import exchange, jpeg, settings_for, write_rows, write_source
+from tests.tiny import tiny_target
+
+pytestmark = pytest.mark.usefixtures("dump_ray")
+
+GOOD, TRUNCATED, MISSING, LONG, COPY = 12, 12, 13, 14, 15
+TOTAL = 16
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory) -> Path:
+    """Twelve good samples, a truncated picture, a missing one, a long answer, and a copy of sample 0."""
+    folder = write_source(tmp_path_factory.mktemp("source") / "data", 15)
+    truncated, missing = (folder / "images" / f"{number}.jpg" for number in (TRUNCATED, MISSING))
+    truncated.write_bytes(truncated.read_bytes()[:-200])
+    missing.unlink()
+    write_rows(folder, [*map(exchange, range(LONG)), exchange(LONG, "long " * 100), exchange(0)])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def first(weights, source, tmp_path_factory):
+    """Two actors, one logical GPU each. (settings, summary, copy of the store as it was)"""
+    settings = settings_for(weights, source, tmp_path_factory.mktemp("run"), actors=2, gpus_per_actor=1)
+    context = DataContext.get_current()
+    context.wait_for_min_actors_s = 120  # or the first actor is done before the second is up
+    summary = run_dump(settings)
+    context.wait_for_min_actors_s = -1
+    return settings, summary, shutil.copytree(settings.dump_folder, settings.run / "copy")
+
+
+def test_every_sample_of_the_source_is_accounted_for(first):
+    _, summary, _ = first
+    assert (summary.total, summary.written, summary.quarantined) == (TOTAL, GOOD, 3)
+    assert (summary.skipped, summary.duplicates) == (0, 1)
+
+
+def test_every_good_sample_is_stored_once(first):
+    settings, _, store = first
+    opened = open_source(settings.dump.source)
+    assert ids_on_disk(store) == sorted(opened[index].id for index in range(GOOD))
+    assert FeatureStore(store).verify() == []
+
+
+def test_stored_features_equal_a_direct_forward_to_the_last_bit(first, weights):
+    settings, _, store = first
+    target, opened = tiny_target(weights), open_source(settings.dump.source)
+    torch.set_num_threads(1)  # as in an actor with one CPU
+    for index in range(GOOD):
+        prompt = target.encode(opened[index])
+        with torch.inference_mode():
+            output = target.forward(target.embed_prompt(prompt), None,
+                                    target.positions(prompt, 0, prompt.length), None, keep=1)
+        stored = FeatureStore(store).read(opened[index].id)
+        assert torch.equal(stored.features, output.features[0].bfloat16())
+        assert torch.equal(stored.ids, prompt.ids[0])
+
+
+def test_each_bad_sample_is_in_quarantine_with_its_reason(first):
+    _, _, store = first
+    reasons = {entry.index: entry.reason for entry in read_quarantine(store)}
+    assert set(reasons) == {TRUNCATED, MISSING, LONG}
+    assert "truncated" in reasons[TRUNCATED].lower()
+    assert f"{MISSING}.jpg" in reasons[MISSING]
+    assert "dump.max_length=256" in reasons[LONG]
+
+
+def test_two_actors_got_different_gpus_and_shared_the_work(first):
+    _, _, store = first
+    writers = [json.loads(index.read_text())["writer"] for index in store.glob("shard-*.json")]
+    gpu_of = {writer["pid"]: tuple(writer["gpus"]) for writer in writers}
+    assert len(gpu_of) == 2
+    assert sorted(gpu_of.values()) == [("0",), ("1",)]
+    assert {writer["device"] for writer in writers} == {"cpu"}  # "auto" where torch sees no CUDA
+
+
+def test_the_next_run_does_only_what_is_left(first):
+    """One picture is repaired meanwhile, another number of actors takes over, no bad one is allowed."""
+    settings, _, store = first
+    source = settings.dump.source.path
+    (source / "images" / f"{MISSING}.jpg").write_bytes(jpeg(MISSING))
+    stricter = settings_for(Path(settings.target.weights), source, settings.run, error_budget=0.0, batch=5)
+    before = files_of(settings.dump_folder)
+    with pytest.raises(UserError, match=rf"2 of {TOTAL} samples are bad.*sample {TRUNCATED}: .*good ones are kept"):
+        run_dump(stricter)
+    after = files_of(settings.dump_folder)
+    assert before.items() <= after.items()  # same inode and time: nothing was extracted again
+    assert set(ids_on_disk(settings.dump_folder)) - set(ids_on_disk(store)) == {
+        open_source(settings.dump.source)[MISSING].id}
+    assert ids_on_disk(settings.dump_folder) == sorted(set(ids_on_disk(settings.dump_folder)))
+    assert {entry.index for entry in read_quarantine(settings.dump_folder)} == {TRUNCATED, LONG}
+
+
+def test_a_full_disk_stops_with_one_line_and_the_next_run_continues(weights, tmp_path):
+    """/dev/full stands where one shard would be written: the kernel's own ENOSPC."""
+    settings = settings_for(weights, write_source(tmp_path / "data", 4), tmp_path / "run")
+    opened = open_source(settings.dump.source)
+    settings.dump_folder.mkdir(parents=True)
+    shard = f"shard-{piece_name([opened[2].id, opened[3].id])}-0.safetensors.tmp"
+    (settings.dump_folder / shard).symlink_to("/dev/full")
+    with pytest.raises(DiskFull, match=r"no space left .*finished samples are kept") as caught:
+        run_dump(settings)
+    assert "\n" not in str(caught.value)
+    kept = len(FeatureStore(settings.dump_folder))
+    summary = run_dump(settings)
+    assert (summary.written, summary.skipped) == (4 - kept, kept)
+    assert FeatureStore(settings.dump_folder).verify() == []
+
+
+def test_a_store_of_another_target_is_refused_before_any_work(first):
+    settings, _, _ = first
+    other = settings.model_copy(update={"target": settings.target.model_copy(update={"dtype": "bfloat16"})})
+    with pytest.raises(UserError, match="dtype float32 → bfloat16"):
+        run_dump(other)
+
+
+def test_a_missing_data_folder_is_one_line(weights, tmp_path):
+    with pytest.raises(UserError, match=str(tmp_path / "nowhere")):
+        run_dump(settings_for(weights, tmp_path / "nowhere", tmp_path / "run"))
+    assert not (tmp_path / "run").exists()
+
+
+def ids_on_disk(store: Path) -> list[str]:
+    """Every row of every index, repeats included."""
+    return sorted(row["id"] for index in store.glob("shard-*.json")
+                  for row in json.loads(index.read_text())["samples"])
+
+
+def files_of(store: Path) -> dict[str, tuple[int, int]]:
+    return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in store.glob("shard-*")}
