@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from specflash.cache import HEADROOM, FixedCache
+from specflash.cache import HEADROOM, FixedCache, cache_length
 from specflash.decoding import Decoding, generate
 from specflash.drafts.base import Draft, DraftConfig, LossParts, Session
 from specflash.drafts.vanilla import Vanilla
@@ -20,7 +20,7 @@ from specflash.sampling import Sampling, distribution
 from specflash.targets.base import Ends, Target
 from tests.tiny import make_sample, picture, tiny_target
 
-NEW = 24
+NEW = 16
 Script = Callable[[list[int]], list[int]]
 """committed answer tokens -> what to draft next"""
 
@@ -185,7 +185,7 @@ def test_right_then_wrong_keeps_exactly_the_right_ones(target, prompt):
 @pytest.mark.parametrize("k", [1, 3, 6])
 def test_end_token_inside_a_block_cuts_there(target, prompt, k):
     text = unending(target, prompt)
-    for end in set(text):
+    for end in text[1:8:2]:
         ended = with_ends(target, end)
         cut = text[: text.index(end) + 1]
         done = generate(ended, Scripted(k, oracle(text + [0] * 8)), prompt, greedy())
@@ -275,7 +275,7 @@ def test_capacity_covers_every_position_of_the_request(target, prompt):
 # -- constant width: equal to the last bit ------------------------------------------------------------
 
 
-def spoken_logits(target: Target, draft: Draft, prompt: Prompt, width: int | None) -> tuple[list[int], Tensor]:
+def spoken_logits(target: Target, draft: Draft, prompt: Prompt, width: int) -> tuple[list[int], Tensor]:
     """The text, and the logits row that each token after the first was taken from. [n, V]"""
     passes: list[Tensor] = []
     spy = with_ends(target)
@@ -283,12 +283,13 @@ def spoken_logits(target: Target, draft: Draft, prompt: Prompt, width: int | Non
     def forward(embeds, cache, positions, mask, keep):
         output = target.forward(embeds, cache, positions, mask, keep)
         passes.append(output.logits[0])
+        if len(passes) > 1:  # behind the prefill: shapes that no draft has an influence on
+            assert mask.shape == (1, 1, width, cache_length(prompt.length, NEW))
+            assert keep == embeds.shape[1] == positions.shape[-1] == width
         return output
 
     spy.forward = forward
     done = generate(spy, draft, prompt, greedy(), width)
-    if width is not None:
-        assert {len(logits) for logits in passes[1:]} == {width}
     return done.ids, torch.cat([logits[:count] for logits, count in zip(passes[1:], done.committed, strict=True)])
 
 
@@ -298,19 +299,10 @@ def test_bf16_logits_of_chains_equal_vanilla_bit_for_bit_at_constant_width(bf16_
     prompt = bf16_target.encode(SAMPLES[name])
     text, reference = spoken_logits(bf16_target, VANILLA, prompt, width)
     assert reference.dtype == torch.bfloat16
-    for k, script in itertools.product((1, 3, width - 1), (oracle(text), wrong(text), random_mix(text, width))):
+    for k, script in itertools.product((2, width - 1), (oracle(text), wrong(text), random_mix(text, width))):
         ids, logits = spoken_logits(bf16_target, Scripted(k, script), prompt, width)
         assert ids == text
         assert torch.equal(logits, reference)
-
-
-def test_width_changes_bits_but_not_the_model(bf16_target):
-    """Why the constant width is there: other row counts round otherwise."""
-    prompt = bf16_target.encode(SAMPLES["picture"])
-    text, one_row = spoken_logits(bf16_target, VANILLA, prompt, None)
-    _, nine_rows = spoken_logits(bf16_target, VANILLA, prompt, 9)
-    assert not torch.equal(one_row[:3], nine_rows[:3])
-    torch.testing.assert_close(one_row[:3], nine_rows[:3], atol=0.2, rtol=0.05)
 
 
 def test_constant_width_gives_the_same_text_in_fp32(target, prompt):

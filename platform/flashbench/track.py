@@ -44,10 +44,7 @@ class Tracker:
 
         result  hash of what the run reports: the same result is never logged twice
         """
-        runs = self._attempt(f"look for {name}", lambda: self._find(result))
-        if runs:
-            return
-        run_id = self._attempt(f"create {name}", lambda: self._create(name, {**tags, RESULT_TAG: result}))
+        run_id = self._attempt(f"create {name}", lambda: self._create_missing(name, {**tags, RESULT_TAG: result}))
         if run_id is None:
             return
         before = len(self.lost)
@@ -76,11 +73,11 @@ class Tracker:
         self.lost.append(f"{what}: {reason}")
         return None
 
-    def _find(self, result: str) -> Sequence[object]:
-        query = f"tags.`{RESULT_TAG}` = '{result}' and attributes.status = 'FINISHED'"
-        return self.client.search_runs([self._experiment_id()], query, max_results=1)
-
-    def _create(self, name: str, tags: dict[str, str]) -> str:
+    def _create_missing(self, name: str, tags: dict[str, str]) -> str | None:
+        """A new run's id; None where a finished run has this result."""
+        query = f"tags.`{RESULT_TAG}` = '{tags[RESULT_TAG]}' and attributes.status = 'FINISHED'"
+        if self.client.search_runs([self._experiment_id()], query, max_results=1):
+            return None
         return self.client.create_run(self._experiment_id(), run_name=name, tags=tags).info.run_id
 
     def _experiment_id(self) -> str:

@@ -16,7 +16,7 @@ from specflash.records import Picture, picture_bytes
 
 Image.init()  # `Image.open(formats=…)` fails on the names of plugins that are not loaded yet
 
-FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "GIF", "BMP", "TIFF")  # none of them runs a program
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")  # none runs a program; JPEG opens MPO too
 MAX_PIXELS = 64_000_000
 DAMAGE = (OSError, SyntaxError, ValueError, EOFError, IndexError, struct.error, zlib.error)
 """What Pillow's decoders raise on a damaged file."""

@@ -39,11 +39,11 @@ def tones(tint: Colour) -> dict[str, Colour]:
     }
 
 
-def shape_box(shapes: Sequence[Shape]) -> tuple[int, int, int, int]:
-    """(left, top, right, bottom) of everything but the effects."""
+def shape_box(shapes: Sequence[Shape], side: int) -> tuple[int, int, int, int]:
+    """(left, top, right, bottom) of everything but the effects, within a picture of side × side."""
     points = [point for shape in shapes if not shape.tone.startswith("fx") for point in shape.points]
     xs, ys = [x for x, _ in points], [y for _, y in points]
-    return round(min(xs)), round(min(ys)), round(max(xs)), round(max(ys))
+    return max(0, round(min(xs))), max(0, round(min(ys))), min(side, round(max(xs))), min(side, round(max(ys)))
 
 
 def paint_shapes(draw: ImageDraw.ImageDraw, zoom: int, shapes: Sequence[Shape], tint: Colour,

@@ -196,6 +196,6 @@ def _group(rng: Random, place: str, weather: str, kind: str, colour: str,
         y = 58 + 50 * scale + rng.uniform(-6, 4) if row == "sky" else BASELINE[row] + rng.uniform(-5, 5)
         mirrored = rng.random() < 0.5
         shapes = placed(ART[kind](action), (x, y), scale, mirrored)
-        things.append(Thing(kind, colour, size, action, row, column, shape_box(shapes), (x, y), scale,
+        things.append(Thing(kind, colour, size, action, row, column, shape_box(shapes, SIDE), (x, y), scale,
                             mirrored, tint))
     return things

@@ -54,6 +54,7 @@ class SlotHead(nn.Module):
         known = torch.arange(first + x.shape[1], device=x.device)
         unseen, later = known > (at + first)[..., None], slot[1:] > slot[:, None]
         z = x.gather(1, at[..., None].expand(-1, -1, x.shape[-1]))[:, :, None] + self.offsets
+        x = x + self.offsets[0]  # slot 0 of every base
         for n, block in enumerate(self.blocks):
             memory = block.keys(x, on_bases)
             if buffers:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from safetensors import safe_open
 
+from flashbench.dump.store import FeatureStore
 from flashbench.prepare import run_prepare
 from flashbench.settings import load_settings
 from tests.tiny import save_tiny_llava
@@ -22,6 +22,7 @@ from tests.tiny import save_tiny_llava
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 SCENES = 12
+START_S = 240  # a machine that is busy with other things starts a dashboard slowly
 PORTS = ("port", "dashboard-port", "dashboard-agent-listen-port", "dashboard-agent-grpc-port",
          "metrics-export-port", "ray-client-server-port", "runtime-env-agent-port")
 
@@ -41,7 +42,8 @@ def dashboard() -> Iterator[str]:
     """The address jobs are submitted to. The head and all it starts are gone afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))  # a longer path breaks Ray's sockets
     ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
-    environment = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "RAY_USAGE_STATS_ENABLED": "0"}
+    environment = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "RAY_USAGE_STATS_ENABLED": "0",
+                   "RAY_DASHBOARD_STARTUP_TIMEOUT_S": str(START_S)}
     for name in ("RAY_ADDRESS", "PYTHONPATH"):
         environment.pop(name, None)
     with (folder / "head.log").open("w") as log:
@@ -63,7 +65,7 @@ def dashboard() -> Iterator[str]:
 def wait_for_jobs(address: str, head: subprocess.Popen, log: Path) -> None:
     """Until the dashboard lists jobs: then it also takes them."""
     listing = [BIN / "ray", "job", "list", "--address", address]
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + START_S
     while subprocess.run(listing, capture_output=True, check=False).returncode != 0:
         assert head.poll() is None, log.read_text()
         assert time.monotonic() < deadline, log.read_text()
@@ -112,8 +114,7 @@ def test_dump_and_train_run_as_jobs(dashboard, config):
     dumped = submit(dashboard, "jobs/dump.py", "--config", str(config))
     assert dumped.returncode == 0, dumped.stdout + dumped.stderr
     assert "succeeded" in dumped.stdout
-    stored = [name for shard in (run / "features").rglob("*.safetensors") for name in safe_open(shard, "pt").keys()]
-    assert len({name.partition("/")[0].partition(".")[0] for name in stored}) == SCENES
+    assert len(FeatureStore(run / "features")) == SCENES
 
     trained = submit(dashboard, "jobs/train.py", "--config", str(config))
     assert trained.returncode == 0, trained.stdout + trained.stderr

@@ -5,7 +5,7 @@ the Parquet rows agree to the last digit.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from flashbench.bench.rows import HF_GENERATE, PHASES, VANILLA, Row
@@ -52,7 +52,8 @@ def control(rows: Sequence[Row]) -> list[Line]:
         theirs, ours = (_of([row for row in rows if row["task"] == task], name) for name in (HF_GENERATE, VANILLA))
         ratio = metrics.speedup(_accounts(ours), _accounts(theirs), E2E)
         interval = metrics.speedup_interval(_accounts(ours), _accounts(theirs), E2E)
-        lines.append({"task": task, "vanilla_over_hf": ratio.pooled, "vanilla_over_hf_interval": _pair(interval),
+        lines.append({"task": task, "vanilla_over_hf": ratio.pooled,
+                      "vanilla_over_hf_interval": [interval.low, interval.high],
                       "identical_share": _identical_share(theirs), "answers": len(theirs)})
     return lines
 
@@ -71,7 +72,7 @@ def _line(task: str, rows: Sequence[Row], baseline: Sequence[Row]) -> Line:
         "method": rows[0]["method"], "prompts": len({account.prompt for account in accounts}), "answers": len(rows),
         "tokens": sum(row["tokens"] for row in rows), "rounds": sum(account.passes for account in accounts),
         "accept_length": _finite(length.pooled),
-        "accept_length_interval": _pair(metrics.accept_length_interval(accounts)),
+        "accept_length_interval": _around(length.pooled, lambda: metrics.accept_length_interval(accounts)),
         "accept_length_mean": _finite(length.mean_per_sample),
         "accept_length_flashsd_steps": _finite(length.flashsd_steps),
         "accept_length_flashsd_idx": _finite(length.flashsd_idx),
@@ -85,7 +86,8 @@ def _line(task: str, rows: Sequence[Row], baseline: Sequence[Row]) -> Line:
 def _speedup(name: str, rows: list[metrics.Row], baseline: list[metrics.Row], window: Window) -> Line:
     value = metrics.speedup(rows, baseline, window)
     return {f"speedup_{name}": _finite(value.pooled),
-            f"speedup_{name}_interval": _pair(metrics.speedup_interval(rows, baseline, window)),
+            f"speedup_{name}_interval": _around(value.pooled,
+                                                lambda: metrics.speedup_interval(rows, baseline, window)),
             f"speedup_{name}_mean_of_ratios": _finite(value.mean_of_ratios),
             f"speedup_{name}_ratio_of_means": _finite(value.ratio_of_means),
             f"speedup_{name}_prompt_geomean": _finite(value.geometric_mean)}
@@ -130,8 +132,12 @@ def _of(rows: Sequence[Row], method: str) -> list[Row]:
     return [row for row in rows if row["method"] == method]
 
 
-def _pair(interval: Interval) -> list[float | None]:
-    return [_finite(interval.low), _finite(interval.high)]
+def _around(value: float, interval: Callable[[], Interval]) -> list[float | None]:
+    """[low, high]; nothing encloses a value that does not exist."""
+    if not math.isfinite(value):
+        return [None, None]
+    found = interval()
+    return [found.low, found.high]
 
 
 def _finite(value: float) -> float | None:

@@ -96,7 +96,7 @@ class Gateway:
                     outcome = "refused" if isinstance(event, Refused) else outcome
                     yield event
             outcome = "finished" if outcome == "disconnected" else outcome
-        except Refusal:
+        except Exception:
             outcome = "failed"
             raise
         finally:

@@ -12,6 +12,7 @@ How a conversation becomes a Sample:
 """
 
 import secrets
+from collections.abc import Iterable
 from itertools import groupby
 
 from flashbench.serve.events import Order
@@ -57,7 +58,7 @@ def read_turns(messages: list[Message]) -> tuple[Turn, ...]:
     said = [_join(text for message in group for text in message.texts)
             for _, group in groupby(speaking, key=lambda message: message.role)]
     said[0] = _join([*instructions, said[0]])
-    return tuple(Turn(question, answer) for question, answer in zip(said[::2], [*said[1::2], None]))
+    return tuple(Turn(question, answer) for question, answer in zip(said[::2], [*said[1::2], None], strict=True))
 
 
 def read_pictures(messages: list[Message], limits: ServeSettings) -> tuple[bytes, ...]:
@@ -107,5 +108,5 @@ def _refuse_late_pictures(messages: list[Message]) -> None:
                           "invalid_image_place")
 
 
-def _join(texts: object) -> str:
+def _join(texts: Iterable[str]) -> str:
     return "\n\n".join(texts)

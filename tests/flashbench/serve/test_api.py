@@ -122,7 +122,8 @@ def data_url(data: bytes) -> str:
 
 @pytest.mark.parametrize(("fields", "status", "param", "code", "message"), [
     ({"model": "specflush"}, 404, "model", "model_not_found",
-     "unknown model `specflush` (did you mean `specflash`?); known: vanilla, specflash, picky, broken, breaking, buggy"),
+     "unknown model `specflush` (did you mean `specflash`?); known: vanilla, specflash, picky, broken, breaking, "
+     "buggy"),
     ({"messages": []}, 400, "messages", "invalid_value",
      "`messages`: list should have at least 1 item after validation, not 0"),
     ({"max_tokens": 65}, 400, "max_tokens", "invalid_value", "`max_tokens` must lie in 1 … 64, not 65"),
@@ -174,13 +175,13 @@ def test_a_bug_is_500_and_tells_no_detail(client):
 
 
 def test_health_tells_what_became_of_the_requests(client):
-    for model in ("vanilla", "vanilla", "picky", "broken", "breaking"):
-        chat(client, model=model, messages=HELLO)
+    for model in ("vanilla", "vanilla", "picky", "broken", "breaking", "buggy"):
+        chat(client, model=model)
     methods = client.get("/healthz").json()["methods"]
     nothing = {"running": 0, "finished": 0, "refused": 0, "failed": 0, "disconnected": 0}
     assert methods["vanilla"] == nothing | {"finished": 2}
     assert methods["picky"] == nothing | {"refused": 1}
-    assert methods["broken"] == methods["breaking"] == nothing | {"failed": 1}
+    assert methods["broken"] == methods["breaking"] == methods["buggy"] == nothing | {"failed": 1}
     assert methods["specflash"] == nothing
 
 

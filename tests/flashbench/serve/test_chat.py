@@ -59,7 +59,7 @@ def test_pictures_keep_their_order_and_their_bytes():
 
 
 def test_sampling_is_taken_over():
-    asked = dict(temperature=0.5, top_p=0.9, top_k=7, seed=-3, max_tokens=12)
+    asked = {"temperature": 0.5, "top_p": 0.9, "top_k": 7, "seed": -3, "max_tokens": 12}
     assert order_of([say("user", "a")], **asked).sampling == Sampling(0.5, 7, 0.9, -3, 12)
 
 
@@ -93,7 +93,7 @@ def test_what_cannot_be_served_is_refused_in_one_line(messages, fields, message)
     assert (refusal.status, refusal.message) == (400, message)
 
 
-def test_the_pixel_limit_counts_all_pictures_of_a_request(monkeypatch):
+def test_the_pixel_limit_counts_all_pictures_of_a_request():
     small = LIMITS.model_copy(update={"max_pixels": 2000})
     body = {"model": "vanilla", "messages": [say("user", "a", pictures=(RED, BLUE))]}
     with pytest.raises(Refusal, match="pixels") as caught:

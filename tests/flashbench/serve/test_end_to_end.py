@@ -20,6 +20,7 @@ METHODS = ("vanilla", "eagle", "specflash")
 SHAPES = {"eagle": {"k": 3, "head_dim": 8, "inner": 16},
           "specflash": {"k": 3, "head_dim": 8, "latents": 2}}
 SHORT, LONG = 24, 2000
+RED = picture()
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ def client(url):
         yield client
 
 
-def asked(text: str = "What is it?", pictures=(picture(),)) -> list:
+def asked(text: str = "What is it?", pictures=(RED,)) -> list:
     parts = [{"type": "image_url", "image_url": {"url": "data:image/png;base64," + b64encode(data).decode()}}
              for data in pictures]
     return [{"role": "user", "content": [*parts, {"type": "text", "text": text}]}]

@@ -1,5 +1,7 @@
 """Streaming text: pieces never need to be taken back, and together they are the whole."""
 
+from itertools import pairwise
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,7 +35,7 @@ def test_what_never_completes_is_told_at_the_end():
 def test_pieces_of_a_text_make_the_text(text, cuts):
     raw = text.encode()
     edges = [0, *sorted(min(cut, len(raw)) for cut in cuts), len(raw)]
-    chunks = [raw[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    chunks = [raw[start:end] for start, end in pairwise(edges)]
     assert "".join(pieces(chunks)) == text
 
 

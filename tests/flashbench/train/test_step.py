@@ -101,13 +101,13 @@ def test_the_learning_rate_follows_the_schedule_step_by_step(one_rank, experimen
 def test_updates_too_small_for_bfloat16_live_on_in_the_fp32_master_weights(one_rank, experiment):
     from deepspeed.utils import safe_get_full_fp32_param
     run = run_of(experiment, batch=4, precision="bfloat16", zero_stage=1, lr=1e-7, weight_decay=0.0)
-    weight = max(run.draft.parameters(), key=torch.Tensor.numel)
-    before, master = weight.clone(), safe_get_full_fp32_param(weight).clone()
+    ones = run.draft.residual  # next to 1, bfloat16 has no number nearer than 0.004
     run.train_step(0, Sums.empty(3, torch.device("cpu")))
-    assert weight.dtype == torch.bfloat16
+    assert ones.dtype == torch.bfloat16
+    assert torch.equal(ones, torch.ones_like(ones))
+    master = safe_get_full_fp32_param(ones)
     assert master.dtype == torch.float32
-    assert torch.equal(weight, before)
-    assert not torch.equal(safe_get_full_fp32_param(weight), master)
+    assert not torch.equal(master, torch.ones_like(master))
 
 
 def test_the_same_step_again_gives_the_same_weights(one_rank, experiment):

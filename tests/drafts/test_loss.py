@@ -1,0 +1,79 @@
+import pytest
+import torch
+import torch.nn.functional as F
+
+from specflash.drafts import loss as loss_module
+from specflash.drafts.anchors import find_anchors
+from specflash.drafts.collate import collate
+from specflash.drafts.loss import draft_loss
+from tests.drafts.toy import K, D, V, draft, ends, features
+
+VOCABULARIES = [None, torch.tensor([7, 3, 39, 0, 12])]
+
+
+def batch():
+    return collate([features(20, (), ((8, 20),), seed=1), features(12, (), ((6, 12),), seed=2)])
+
+
+def plain_loss(predicted, wanted, vocabulary_ids):
+    """The definition, with ordinary autograd."""
+    head = ends().lm_head if vocabulary_ids is None else ends().lm_head[vocabulary_ids]
+    regression = F.smooth_l1_loss(predicted, wanted, reduction="none").mean(-1)
+    p = (wanted @ head.T).softmax(-1)
+    classification = -(p * (predicted @ head.T).log_softmax(-1)).sum(-1)
+    return (regression + 0.1 * classification).mean()
+
+
+@pytest.mark.parametrize("vocabulary_ids", VOCABULARIES)
+@pytest.mark.parametrize("chunk", [3, 256])
+def test_value_and_gradient_are_those_of_the_definition(vocabulary_ids, chunk, monkeypatch):
+    monkeypatch.setattr(loss_module, "CHUNK", chunk)
+    made, data = draft("specflash", vocabulary_ids), batch()
+    anchors = find_anchors(data.answer_mask, K)
+    predicted = torch.randn(len(anchors.slot), D, requires_grad=True)
+    wanted = data.features[anchors.sample, anchors.target]
+    parts = draft_loss(made, data, anchors, predicted)
+    expected = plain_loss(predicted, wanted, vocabulary_ids)
+    torch.testing.assert_close(parts.loss, expected)
+    assert parts.rows == len(predicted)
+    total = (parts.parts["regression"] + 0.1 * parts.parts["classification"]) / parts.rows
+    assert total == pytest.approx(float(expected), rel=1e-5)
+    ours, = torch.autograd.grad(3 * parts.loss, predicted)
+    theirs, = torch.autograd.grad(3 * expected, predicted)
+    torch.testing.assert_close(ours, theirs)
+
+
+def test_a_value_by_hand():
+    """D = 1 row off by 3 everywhere: Smooth-L1 is 3 - 1/2; with one token the cross-entropy is 0."""
+    made, data = draft("specflash", torch.tensor([4])), batch()
+    anchors = find_anchors(data.answer_mask, K)
+    predicted = data.features[anchors.sample, anchors.target] + 3
+    assert float(draft_loss(made, data, anchors, predicted).loss) == pytest.approx(2.5, rel=1e-5)
+
+
+def test_true_features_are_always_correct():
+    made, data = draft("specflash"), batch()
+    anchors = find_anchors(data.answer_mask, K)
+    parts = draft_loss(made, data, anchors, data.features[anchors.sample, anchors.target])
+    assert parts.correct.tolist() == parts.total.tolist() == [15, 13, 11, 9]
+    assert parts.parts["regression"] == 0
+
+
+def test_a_draft_is_wrong_where_it_cannot_say_the_target_s_token():
+    """Correct means the token the target would accept, not the best of the draft vocabulary."""
+    ids = torch.arange(V // 2)
+    made, data = draft("specflash", ids), batch()
+    anchors = find_anchors(data.answer_mask, K)
+    wanted = data.features[anchors.sample, anchors.target]
+    sayable = (wanted @ ends().lm_head.T).argmax(-1) < V // 2
+    parts = draft_loss(made, data, anchors, wanted)
+    assert int(parts.correct.sum()) == int(sayable.sum()) < parts.rows
+
+
+@pytest.mark.parametrize("name", ["specflash", "eagle"])
+def test_a_batch_without_answers_gives_zero_and_zero_gradients(name):
+    made = draft(name)
+    parts = made.loss(collate([features(9)]))
+    parts.loss.backward()
+    assert float(parts.loss) == 0 and parts.rows == 0 and not parts.total.any()
+    assert all(not p.grad.any() for p in made.parameters() if p.grad is not None)

@@ -1,0 +1,133 @@
+import json
+from types import SimpleNamespace
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from specflash.drafts.store import load_draft, make_draft, save_draft
+from specflash.errors import UserError
+from tests.drafts.toy import D, SETTINGS, draft, ends, features, open_session
+from specflash.sampling import Sampling
+
+VOCABULARY = torch.tensor([5, 1, 30, 22])
+
+
+def target(fingerprint: str = "abc", dtype: torch.dtype = torch.float32) -> SimpleNamespace:
+    return SimpleNamespace(name="toy", fingerprint=fingerprint, width=D, ends=ends(), dtype=dtype,
+                           device=torch.device("cpu"))
+
+
+@pytest.fixture
+def saved(tmp_path):
+    save_draft(draft("specflash", VOCABULARY), tmp_path / "d", "toy", "abc", {"epochs": 3})
+    return tmp_path / "d"
+
+
+def refused(folder, words: str, by=None) -> None:
+    with pytest.raises(UserError, match=words) as caught:
+        load_draft(folder, by or target())
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["specflash", "eagle"])
+@pytest.mark.parametrize("vocabulary_ids", [None, VOCABULARY])
+def test_a_loaded_draft_drafts_like_the_saved_one(tmp_path, name, vocabulary_ids):
+    made = draft(name, vocabulary_ids)
+    save_draft(made, tmp_path, "toy", "abc")
+    loaded = load_draft(tmp_path, target())
+    assert loaded.config == made.config and not loaded.training
+    for key, value in made.state_dict().items():
+        assert torch.equal(loaded.state_dict()[key], value)
+    with torch.inference_mode():
+        tokens = [open_session(each, features(20), 15).propose(Sampling(), None, 4).tokens
+                  for each in (made, loaded)]
+    assert torch.equal(*tokens)
+
+
+def test_it_computes_in_the_target_s_dtype_and_keeps_its_vocabulary(saved):
+    loaded = load_draft(saved, target(dtype=torch.bfloat16))
+    assert {parameter.dtype for parameter in loaded.parameters()} == {torch.bfloat16}
+    assert torch.equal(loaded.vocabulary_ids, VOCABULARY)
+
+
+def test_the_config_says_what_it_is(saved):
+    config = json.loads((saved / "config.json").read_text())
+    assert config["speculators_config"]["algorithm"] == config["speculators_model_type"] == "specflash"
+    assert config["speculators_config"]["verifier"] == {"name_or_path": "toy", "fingerprint": "abc"}
+    assert config["speculators_config"]["proposal_methods"][0]["speculative_tokens"] == 4
+    assert config["draft_vocab_size"] == 4 and config["extra"] == {"epochs": 3}
+    assert config["draft"]["latents"] == 3
+    assert sorted(path.name for path in saved.iterdir()) == ["config.json", "model.safetensors"]
+
+
+def test_no_table_of_the_target_is_stored(saved):
+    tensors = load_file(saved / "model.safetensors")
+    assert all(tensor.numel() < ends().lm_head.numel() or "feed" in name or "fuse" in name
+               for name, tensor in tensors.items())
+    assert not any(torch.equal(tensor, table) for tensor in tensors.values()
+                   for table in (ends().lm_head, ends().embedding))
+
+
+def test_a_missing_folder_or_file(saved, tmp_path):
+    refused(tmp_path / "nowhere", "config.json is missing; train one")
+    (saved / "model.safetensors").rename(saved / "elsewhere")
+    refused(saved, "model.safetensors is missing")
+
+
+def test_another_target_s_draft(saved):
+    refused(saved, "trained for the target `toy` with other weights", target("other"))
+
+
+def test_half_a_file(saved):
+    content = (saved / "model.safetensors").read_bytes()
+    (saved / "model.safetensors").write_bytes(content[: len(content) // 2])
+    refused(saved, "damaged or does not belong")
+
+
+def test_weights_of_another_export(saved):
+    save_file({"x": torch.zeros(1)}, saved / "model.safetensors")
+    refused(saved, "damaged or does not belong")
+
+
+def edit(folder, change) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    change(config)
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def test_tensors_that_do_not_fit_the_config(saved):
+    edit(saved, lambda config: config["draft"].update(latents=5))
+    refused(saved, "does not hold this draft's tensors")
+    edit(saved, lambda config: config["draft"].update(latents=3, layers=2))
+    refused(saved, "does not hold this draft's tensors")
+
+
+def test_an_unknown_draft(saved):
+    edit(saved, lambda config: config.update(speculators_model_type="eagel"))
+    refused(saved, "unknown draft `eagel` \\(did you mean `eagle`\\?\\)")
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}"])
+def test_a_config_of_something_else(saved, content):
+    (saved / "config.json").write_text(content)
+    refused(saved, "config.json (is not valid JSON|was not written by)")
+
+
+def test_saving_again_replaces(saved):
+    other = draft("specflash", VOCABULARY)
+    other.head.residual.data += 1
+    save_draft(other, saved, "toy", "abc")
+    assert torch.equal(load_draft(saved, target()).head.residual, other.head.residual)
+
+
+def test_wrong_settings_name_the_nearest():
+    with pytest.raises(UserError, match="draft `specflash`: `latent`: .* \\(did you mean `latents`\\?\\)"):
+        make_draft("specflash", {"latent": 3}, D)
+    with pytest.raises(UserError, match="unknown draft `specflahs`"):
+        make_draft("specflahs", {}, D)
+
+
+@pytest.mark.parametrize("name", [*SETTINGS, "vanilla"])
+def test_every_draft_of_the_catalogue_can_be_made_from_nothing_but_a_width(name):
+    assert make_draft(name, {}, 128).config.width == 128

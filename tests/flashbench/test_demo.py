@@ -1,0 +1,70 @@
+"""The order of the demo's stages, and what its short form changes."""
+
+import pytest
+from flashbench import demo
+from flashbench.demo import FAST_TASK_LIMIT, run_demo, shortened
+from flashbench.settings import load_settings
+
+from specflash.errors import UserError
+from tests.flashbench.scripted import scripted_rows, scripted_summary
+
+CONFIG = "jobs/configs/demo.yaml"
+STAGES = ("run_prepare", "run_dump", "run_train", "run_verify", "measure", "publish")
+
+
+@pytest.fixture
+def staged(tmp_path, monkeypatch):
+    """Settings in a temporary run folder, and the stages replaced by notes of who was called with what."""
+    called = []
+    results = dict.fromkeys(STAGES) | {
+        "run_verify": True, "measure": scripted_summary(scripted_rows()), "publish": ["compare: no space left"]}
+    for stage in STAGES:
+        def note(settings, *_, stage=stage):
+            called.append((stage, settings))
+            return results[stage]
+        monkeypatch.setattr(demo, stage, note)
+    settings = load_settings(CONFIG, [f"run={tmp_path}/demo", f"dump.source.path={tmp_path}/demo/data"])
+    return settings, called, results
+
+
+def test_stages_run_in_order_with_the_same_settings(staged):
+    settings, called, _ = staged
+    run_demo(settings)
+    assert called == [(stage, settings) for stage in STAGES]
+    assert load_settings(settings.run / "settings.yaml") == settings
+
+
+def test_a_draft_that_is_not_lossless_is_never_timed(staged):
+    settings, called, results = staged
+    results["run_verify"] = False
+    with pytest.raises(UserError, match="not lossless"):
+        run_demo(settings)
+    assert [stage for stage, _ in called] == list(STAGES[:4])
+
+
+def test_the_end_says_the_figures_and_how_to_look_at_them(staged, capsys):
+    settings, _, _ = staged
+    run_demo(settings)
+    said = capsys.readouterr()
+    for expected in ("drafty", "2.40 [2.00, 3.00]", "report.html", "mlflow ui --backend-store-uri sqlite:///",
+                     f"specflash serve --config {settings.run}/settings.yaml"):
+        assert expected in said.out
+    assert "not recorded in MLflow: compare: no space left" in said.err
+
+
+def test_the_short_form_has_less_of_everything_in_a_folder_of_its_own(staged, capsys):
+    settings, called, _ = staged
+    run_demo(settings, fast=True)
+    short = called[0][1]
+    assert short == shortened(settings)
+    assert not short.quotable and settings.quotable
+    assert short.run == settings.run.with_name("demo-fast")
+    assert short.dump.source.path == short.data_folder
+    assert short.scenes.train < settings.scenes.train and short.train.epochs < settings.train.epochs
+    assert all(task.source.limit <= FAST_TASK_LIMIT for task in short.bench.tasks.values())
+    assert "not for quoting" in capsys.readouterr().err
+
+
+def test_the_short_form_moves_nothing_outside_the_run_folder():
+    settings = load_settings(CONFIG, ["bench.tasks.captions.source.path=/data/coco", "run=runs/demo"])
+    assert str(shortened(settings).bench.tasks["captions"].source.path) == "/data/coco"
