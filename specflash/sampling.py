@@ -59,5 +59,11 @@ def _keep_nucleus(scores: Tensor, top_p: float) -> Tensor:
 
 
 def draw(law: Tensor, generator: torch.Generator | None) -> Tensor:
-    """One token per row of `law` [R, V] -> [R] int64."""
-    return torch.multinomial(law, 1, generator=generator).squeeze(-1)
+    """One token per row of `law` [R, V] -> [R] int64.
+
+    By inverting the cumulative law: one random number per row, where `torch.multinomial` takes V.
+    """
+    cumulative = law.double().cumsum(-1)                                 # [R, V]
+    cumulative = cumulative / cumulative[..., -1:]  # ends at exactly 1, above every random number
+    luck = torch.rand(len(law), 1, dtype=torch.float64, device=law.device, generator=generator)
+    return torch.searchsorted(cumulative, luck, right=True).squeeze(-1)

@@ -237,6 +237,6 @@ def test_equal_laws_accept_everything():
 
 def test_same_seed_same_outcome():
     p = torch.full((4, VOCABULARY), 1 / VOCABULARY)
-    outcomes = {tuple(int(value) for value in accept(torch.tensor([0, 1, 2]), None, p, torch.Generator().manual_seed(5)))
-                for _ in range(5)}
-    assert len(outcomes) == 1
+    drafted = torch.tensor([0, 1, 2])
+    first, again = (accept(drafted, None, p, torch.Generator().manual_seed(5)) for _ in range(2))
+    assert first == again

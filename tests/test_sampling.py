@@ -70,6 +70,11 @@ def test_draws_follow_the_law_within_four_sigma():
     assert ((share - law).abs() <= 4 * (law * (1 - law) / draws).sqrt()).all()
 
 
+def test_improbable_tokens_are_never_drawn_not_even_at_the_edges():
+    law = torch.tensor([0.0, 0.0, 1e-30, 1.0, 0.0, 2e-30, 0.0]).expand(2000, -1)
+    assert set(draw(law, torch.Generator().manual_seed(0)).tolist()) == {3}
+
+
 def test_draws_repeat_with_the_seed():
     law = distribution(random_logits(seed=4), Sampling(1.0))
     first, again, other = (draw(law, torch.Generator().manual_seed(seed)) for seed in (7, 7, 8))

@@ -15,7 +15,7 @@ SIZE = (4.7, 3.5)
 MARKERS = "osD^vPX"
 PHASE_COLOURS = {"verify": "#3f7cac", "draft": "#d97a08", "other": "#a7abb3"}
 CURVES = {"held_out_loss": "held-out loss", "simulated_accept_length": "simulated accept length"}
-TOKEN_PHASES = ("draft_prefill", "draft", "verify", "other")
+DECODE_PHASES = ("draft", "verify", "other")
 
 
 def draw_figures(run: RunRecords, folder: Path) -> dict[str, str]:
@@ -107,7 +107,7 @@ def _prompts(figure: Figure, run: RunRecords) -> None:
     pace: dict[tuple[str, str], dict[tuple, float]] = {}
     for row in run.rows:
         if row["committed"]:
-            seconds = sum(row["seconds"][phase] for phase in TOKEN_PHASES)
+            seconds = sum(row["seconds"][phase] for phase in DECODE_PHASES)
             prompt = (row["task"], row["sample"], row["repeat"])
             pace.setdefault(row["method"], {})[prompt] = 1000 * seconds / sum(row["committed"])
     across = pace.get("vanilla", {})

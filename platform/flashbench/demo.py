@@ -12,7 +12,7 @@ import torch
 from flashbench.bench import measure, publish
 from flashbench.bench.table import show_summary
 from flashbench.console import clock, note, say, step
-from flashbench.dump import run_dump
+from flashbench.dump.pipeline import run_dump
 from flashbench.prepare import run_prepare
 from flashbench.settings import Settings, save_settings
 from flashbench.track import tracking_uri

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_hex
 
 import ray
 
@@ -44,7 +45,7 @@ def ray_session(settings: Settings, num_cpus: float, num_gpus: float | None = No
         with local_ray(num_cpus, num_gpus):
             yield
         return
-    ray.init(address="auto", logging_level=logging.WARNING)
+    ray.init(address="auto", logging_level=logging.WARNING, log_to_driver=False)
     try:
         _tell_if_short(num_cpus, num_gpus)
         _tell_if_lost(settings.run)
@@ -55,7 +56,12 @@ def ray_session(settings: Settings, num_cpus: float, num_gpus: float | None = No
 
 @contextmanager
 def local_ray(num_cpus: float, num_gpus: float | None = None) -> Iterator[None]:
-    """A cluster on this machine alone: free ports, no dashboard, little memory, gone afterwards."""
+    """A cluster on this machine alone: free ports, no dashboard, little memory, gone afterwards.
+
+    Ray guards it with a token. Given none, Ray would leave one in the home folder, and every later
+    `ray start` on the machine would demand it of its clients.
+    """
+    os.environ.setdefault("RAY_AUTH_TOKEN", token_hex(32))
     with _environment({"PYTHONPATH": _import_roots(), "PATH": _tools_first(), "RAY_USAGE_STATS_ENABLED": "0",
                        "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}):
         ray.init(address="local", num_cpus=num_cpus, num_gpus=num_gpus, include_dashboard=False,

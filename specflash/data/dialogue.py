@@ -48,8 +48,8 @@ def _count(speaker: Speaker, group: Group) -> Exchange:
     answer = f"There {'is' if number == 1 else 'are'} {counted} in the image"
     if len(same) > 1:
         return question, f"{answer}: {listed}."
-    return question, speaker.pick(f"{answer}.", f"{answer}, {'namely' if number > 1 else 'and it is'} "
-                                  f"{speaker.where(group) if number == 1 else listed}.")
+    more = f"namely {listed}" if number > 1 else f"and {speaker.the(group)} is {speaker.where(group)}"
+    return question, speaker.pick(f"{answer}.", f"{answer}, {more}.")
 
 
 def _colour(speaker: Speaker, group: Group) -> Exchange | None:
@@ -65,8 +65,7 @@ def _colour(speaker: Speaker, group: Group) -> Exchange | None:
     return (speaker.pick(f"What color {is_} the {noun}?", f"What is the color of the {noun} in the image?",
                          f"Which color {'does' if len(group) == 1 else 'do'} the {noun} have?"),
             speaker.pick(f"The {noun} {is_} {group[0].colour}.", f"The {noun} in the image {is_} {group[0].colour}.",
-                         f"{capital(speaker.the(group))} {is_} {speaker.where(group)}, so the color is "
-                         f"{group[0].colour}."))
+                         f"{'It is' if len(group) == 1 else 'They are'} {group[0].colour}."))
 
 
 def _doing(speaker: Speaker, group: Group) -> Exchange | None:

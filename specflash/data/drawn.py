@@ -23,6 +23,7 @@ from specflash.data.scenes import Scene, draw_scene
 from specflash.errors import UserError
 
 SPLIT_SEEDS = 100_000  # a seed of the settings owns this many scenes of each split
+TEST_SEED = SPLIT_SEEDS  # the first test scene of seed 0
 LAST_SEED = 49  # scenes from 2 · SPLIT_SEEDS · 50 on belong to the target's own training
 CAPTIONS = 5
 COCO_NAME = {"train": "train2017", "test": "val2017"}

@@ -26,11 +26,13 @@ def pick_split(found: dict[str, Path], split: str, dataset: str, folder: Path, w
 
 
 def read_json(path: Path) -> object:
-    """The parsed file; UserError with the line where it is not JSON."""
+    """The parsed file; UserError where it is missing, or with the line where it is not JSON."""
     try:
         return json.loads(path.read_bytes())
     except json.JSONDecodeError as error:
         raise UserError(f"{path} is not valid JSON: line {error.lineno}, column {error.colno}: {error.msg}") from None
+    except FileNotFoundError:
+        raise UserError(f"no file at {path}") from None
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not valid JSON: byte {error.start} is not UTF-8") from None
 

@@ -55,19 +55,19 @@ class Tally:
 
 @dataclass(frozen=True)
 class Grade:
-    """kinds: things by kind; pairs: things by (colour, kind); place: the first place named is the right one."""
+    """objects: things by kind; colours: things by (colour, kind); place_right: so is the first place named."""
 
-    kinds: Tally
-    pairs: Tally
-    place: bool
+    objects: Tally
+    colours: Tally
+    place_right: bool
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Over many texts: micro-averaged F1 of kinds and of (colour, kind) pairs, share of right places."""
+    """Over many texts: micro-averaged F1 of objects and of coloured objects, share of right places."""
 
-    kinds: float
-    pairs: float
+    objects: float
+    colours: float
     place: float
 
 
@@ -121,9 +121,9 @@ def _after(words: list[str], position: int) -> str | None:
 def grade(text: str, truth: Truth) -> Grade:
     """Compare a text with what is in the picture."""
     said = mentions(text)
-    return Grade(kinds=_tally(said.kinds, {thing.kind for thing in truth.things}),
-                 pairs=_tally(said.pairs, {(thing.colour, thing.kind) for thing in truth.things}),
-                 place=said.place == truth.place)
+    return Grade(objects=_tally(said.kinds, {thing.kind for thing in truth.things}),
+                 colours=_tally(said.pairs, {(thing.colour, thing.kind) for thing in truth.things}),
+                 place_right=said.place == truth.place)
 
 
 def _tally(said: set, there: set) -> Tally:
@@ -135,6 +135,6 @@ def f1(grades: Iterable[Grade]) -> Scores:
     grades = list(grades)
     if not grades:
         raise ValueError("no grades to average")
-    return Scores(kinds=sum((grade.kinds for grade in grades), Tally()).f1,
-                  pairs=sum((grade.pairs for grade in grades), Tally()).f1,
-                  place=sum(grade.place for grade in grades) / len(grades))
+    return Scores(objects=sum((grade.objects for grade in grades), Tally()).f1,
+                  colours=sum((grade.colours for grade in grades), Tally()).f1,
+                  place=sum(grade.place_right for grade in grades) / len(grades))

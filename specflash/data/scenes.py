@@ -169,7 +169,7 @@ def draw_scene(seed: int) -> Scene:
         extra = rng.choice((1, 1, 2)) if rng.random() < 0.25 else 0
         cells = [(row, column), *rng.sample(others, min(extra, left - 1, len(others)))]
         free.difference_update(cells)
-        groups.append(_group(rng, place, weather, kind, colour, sorted(cells)))
+        groups.append(_group(rng, place, kind, colour, sorted(cells)))
     groups.sort(key=lambda group: (group[0].size == "small", group[0].column, ROWS.index(group[0].row)))
     return Scene(seed, place, weather, tuple(thing for group in groups for thing in group))
 
@@ -184,8 +184,7 @@ def _action(rng: Random, place: str, kind: str, row: str) -> str | None:
     return rng.choice(ACTIONS.get(kind, (None,)))
 
 
-def _group(rng: Random, place: str, weather: str, kind: str, colour: str,
-           cells: list[tuple[str, int]]) -> list[Thing]:
+def _group(rng: Random, place: str, kind: str, colour: str, cells: list[tuple[str, int]]) -> list[Thing]:
     size = rng.choice(("small", "large"))
     action = _action(rng, place, kind, cells[0][0])
     tint = tuple(min(255, max(0, part + rng.randint(-9, 9))) for part in COLOURS[colour])
@@ -195,6 +194,8 @@ def _group(rng: Random, place: str, weather: str, kind: str, colour: str,
         x = 56 + 112 * column + rng.uniform(-5, 5) * (2 if size == "small" else 1)
         y = 58 + 50 * scale + rng.uniform(-6, 4) if row == "sky" else BASELINE[row] + rng.uniform(-5, 5)
         mirrored = rng.random() < 0.5
+        if action in ("driving", "running") and column != 1:
+            mirrored = column == 0  # heading outwards, so that the motion lines lie inside the picture
         shapes = placed(ART[kind](action), (x, y), scale, mirrored)
         things.append(Thing(kind, colour, size, action, row, column, shape_box(shapes, SIDE), (x, y), scale,
                             mirrored, tint))

@@ -28,16 +28,23 @@ from specflash.sampling import Sampling
 class EagleConfig(DraftConfig):
     """What EAGLE adds to the settings of every draft.
 
-    heads  of `head_dim` each; 0 means width / head_dim
-    inner  width of the feed-forward part; 0 means Llama's 8/3 of `width`, in steps of 256
+    heads       of `head_dim` each; 0 means width / head_dim
+    inner       width of the feed-forward part; 0 means Llama's 8/3 of `width`, in steps of 256
+    input_norm  RMSNorm on token embeddings and features before they are fused (SpecVLM's addition;
+                embeddings are an order of magnitude smaller); False is the paper's form
     """
 
     heads: int = 0
     head_dim: int = 64
     inner: int = 0
+    input_norm: bool = True
 
 
 class Eagle(Draft):
+    """Initialisation: see `Block`; the fusion starts as the identity on h, so that this draft, like
+    SpecFLASH with its residual gate, starts from the guess h_{t+1} ≈ h_t (ViSpec does the same).
+    """
+
     name = "eagle"
     Config: ClassVar[type[DraftConfig]] = EagleConfig
     config: EagleConfig
@@ -47,6 +54,9 @@ class Eagle(Draft):
         D = config.width
         self.fusion = nn.Linear(2 * D, D)
         self.fusion.apply(initialise)
+        self.fusion.weight.data[:, D:] += torch.eye(D)
+        norm = (lambda: nn.RMSNorm(D, eps=1e-6)) if config.input_norm else nn.Identity
+        self.embedding_norm, self.feature_norm = norm(), norm()
         inner = config.inner or -(-8 * D // 3 // 256) * 256
         self.block = Block(BlockShape(D, config.heads or max(1, D // config.head_dim), config.head_dim,
                                       inner, bias=False, input_norm=False, dropout=0.0))
@@ -88,7 +98,8 @@ class Eagle(Draft):
 
     def fuse(self, ids: Tensor, features: Tensor) -> Tensor:
         """ids [...] of x_{t+1} and features [..., D] of h_t -> [..., D]"""
-        return self.fusion(torch.cat([self.embed(ids, features.dtype), features], -1))
+        embeddings = self.embedding_norm(self.embed(ids, features.dtype))
+        return self.fusion(torch.cat([embeddings, self.feature_norm(features)], -1))
 
     def step(self, x: Tensor, buffer: KeyBuffer) -> Tensor:
         """Rows x [1, n, D] behind those in `buffer`; the feature the last one predicts [1, D]."""

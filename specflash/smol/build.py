@@ -35,10 +35,10 @@ class Recipe:
     seed: int = 0
     window_steps: int = 600
     window_scenes: int = 12
-    patch_steps: int = 60
+    patch_steps: int = 220
     patch_batch: int = 8
     patch_lr: float = 1e-3
-    coarse: tuple[tuple[int, int], ...] = ((4, 300), (2, 60), (1, 50))
+    coarse: tuple[tuple[int, int], ...] = ((4, 220), (2, 40), (1, 40))
     pictures_per_step: int = 2
     lora_lr: float = 1e-3
     vision_lr: float = 2e-4

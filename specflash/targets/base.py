@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers.cache_utils import Cache
 
+from specflash.cache import FixedCache
 from specflash.records import Output, Prompt, Sample
 
 
@@ -98,5 +99,5 @@ class Target(ABC):
         """Text of answer tokens, special tokens left out."""
 
     @abstractmethod
-    def new_cache(self, length: int) -> Cache:
-        """A preallocated `specflash.cache.FixedCache` of `length` entries for this model."""
+    def new_cache(self, length: int) -> FixedCache:
+        """A preallocated cache of `length` entries for this model."""

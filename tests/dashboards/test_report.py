@@ -117,7 +117,8 @@ def test_a_broken_draft_is_named_and_a_short_run_is_not_for_quoting(tmp_path):
     render_report(tmp_path, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
     assert "Not for quoting" in text
-    assert "differs at token 3" in text and "1 of 2" in text
+    assert "differs at token 3" in text
+    assert "1 of 2" in text
     assert "every token is the target" not in text
 
 

@@ -42,7 +42,8 @@ def test_latents_lie_in_the_convex_hull(compressor):
 
 def test_padding_does_not_matter(compressor):
     features = torch.randn(1, 12, WIDTH)
-    torch.testing.assert_close(compress(compressor, features, length=7), compress(compressor, features[:, :7]))
+    torch.testing.assert_close(compress(compressor, features, length=7),
+                               compress(compressor, features[:, :7]))
 
 
 def test_a_value_by_hand():

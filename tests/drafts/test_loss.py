@@ -37,14 +37,14 @@ def test_value_and_gradient_are_those_of_the_definition(vocabulary_ids, chunk, m
     torch.testing.assert_close(parts.loss, expected)
     assert parts.rows == len(predicted)
     total = (parts.parts["regression"] + 0.1 * parts.parts["classification"]) / parts.rows
-    assert total == pytest.approx(float(expected), rel=1e-5)
+    assert total == pytest.approx(expected.item(), rel=1e-5)
     ours, = torch.autograd.grad(3 * parts.loss, predicted)
     theirs, = torch.autograd.grad(3 * expected, predicted)
     torch.testing.assert_close(ours, theirs)
 
 
 def test_a_value_by_hand():
-    """D = 1 row off by 3 everywhere: Smooth-L1 is 3 - 1/2; with one token the cross-entropy is 0."""
+    """Off by 3 in every dimension: Smooth-L1 is 3 - 1/2; with one token the cross-entropy is 0."""
     made, data = draft("specflash", torch.tensor([4])), batch()
     anchors = find_anchors(data.answer_mask, K)
     predicted = data.features[anchors.sample, anchors.target] + 3
@@ -55,7 +55,7 @@ def test_true_features_are_always_correct():
     made, data = draft("specflash"), batch()
     anchors = find_anchors(data.answer_mask, K)
     parts = draft_loss(made, data, anchors, data.features[anchors.sample, anchors.target])
-    assert parts.correct.tolist() == parts.total.tolist() == [15, 13, 11, 9]
+    assert parts.correct.tolist() == parts.total.tolist() == [16, 14, 12, 10]
     assert parts.parts["regression"] == 0
 
 
@@ -75,5 +75,5 @@ def test_a_batch_without_answers_gives_zero_and_zero_gradients(name):
     made = draft(name)
     parts = made.loss(collate([features(9)]))
     parts.loss.backward()
-    assert float(parts.loss) == 0 and parts.rows == 0 and not parts.total.any()
+    assert parts.loss.item() == 0 and parts.rows == 0 and not parts.total.any()
     assert all(not p.grad.any() for p in made.parameters() if p.grad is not None)

@@ -15,7 +15,7 @@ def make_head(slots: int = 4, layers: int = 1) -> SlotHead:
     head = SlotHead(slots, layers, shape).eval()
     generator = torch.Generator().manual_seed(2)
     for parameter in head.parameters():
-        parameter.data = torch.randn(parameter.shape, generator=generator) * 0.3
+        parameter.data = torch.randn(parameter.shape, generator=generator) * 0.2
     return head
 
 

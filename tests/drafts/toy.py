@@ -44,7 +44,7 @@ def draft(name: str, vocabulary_ids: Tensor | None = None, **settings) -> Draft:
     made = make_draft(name, {**SETTINGS[name], **settings}, D, vocabulary_ids)
     generator = torch.Generator().manual_seed(1)
     for parameter in made.parameters():
-        parameter.data = torch.randn(parameter.shape, generator=generator) * 0.3
+        parameter.data = torch.randn(parameter.shape, generator=generator) * 0.15
     return made.attach(ends()).eval()
 
 

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import torch
-from flashbench.settings import Settings
 
+from flashbench.settings import Settings
 from specflash.drafts.store import make_draft, save_draft
 from specflash.targets import target_fingerprint
 from tests.tiny import picture, save_tiny_llava

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from flashbench.fingerprint import digest
-from flashbench.journal import write_json
 from flashbench.bench.rows import PHASES, write_rows
 from flashbench.bench.summary import control, overall, summarise
+from flashbench.fingerprint import digest
+from flashbench.journal import write_json
 
 
 def row(method: str, sample: str, kept: list[int], seconds: dict[str, float], **other: Any) -> dict[str, Any]:

@@ -1,10 +1,10 @@
 """The order of the demo's stages, and what its short form changes."""
 
 import pytest
+
 from flashbench import demo
 from flashbench.demo import FAST_TASK_LIMIT, run_demo, shortened
 from flashbench.settings import load_settings
-
 from specflash.errors import UserError
 from tests.flashbench.scripted import scripted_rows, scripted_summary
 
@@ -57,10 +57,12 @@ def test_the_short_form_has_less_of_everything_in_a_folder_of_its_own(staged, ca
     run_demo(settings, fast=True)
     short = called[0][1]
     assert short == shortened(settings)
-    assert not short.quotable and settings.quotable
+    assert not short.quotable
+    assert settings.quotable
     assert short.run == settings.run.with_name("demo-fast")
     assert short.dump.source.path == short.data_folder
-    assert short.scenes.train < settings.scenes.train and short.train.epochs < settings.train.epochs
+    assert short.scenes.train < settings.scenes.train
+    assert short.train.epochs < settings.train.epochs
     assert all(task.source.limit <= FAST_TASK_LIMIT for task in short.bench.tasks.values())
     assert "not for quoting" in capsys.readouterr().err
 

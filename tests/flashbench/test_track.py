@@ -3,16 +3,17 @@
 from pathlib import Path
 
 import pytest
-from flashbench import track
-from flashbench.settings import Settings
-from flashbench.track import HEADLINES, log_comparison, log_training, tracking_uri
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 
+from flashbench import track
+from flashbench.settings import Settings
+from flashbench.track import HEADLINES, log_comparison, log_training, tracking_uri
 from tests.flashbench.scripted import scripted_run
 
 SOURCE = {"dataset": "coco-captions"}
-CURVES = [{"epoch": 1, "loss": 2.0, "slot_accuracy": [0.5, 0.25]}, {"epoch": 2, "loss": 1.0, "slot_accuracy": [0.6, 0.3]}]
+CURVES = [{"epoch": 1, "loss": 2.0, "slot_accuracy": [0.5, 0.25]},
+          {"epoch": 2, "loss": 1.0, "slot_accuracy": [0.6, 0.3]}]
 
 
 def settings_for(run: Path, uri: str | None = None) -> Settings:
@@ -90,7 +91,7 @@ def test_a_result_is_never_logged_twice(logged, runs):
 
 
 def test_a_write_that_fails_once_is_tried_again(logged, monkeypatch):
-    settings, summary = logged
+    settings, _ = logged
     failures = iter([MlflowException("database is locked")])
     real = MlflowClient.log_batch
 
@@ -124,7 +125,8 @@ def test_a_server_that_cannot_be_reached_costs_one_line_and_no_exception(tmp_pat
     monkeypatch.setattr(track, "SECONDS_BEFORE_RETRY", 0)
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     lost = log_training(settings_for(tmp_path, "http://127.0.0.1:9"), "eagle", CURVES)
-    assert len(lost) == 1 and lost[0].startswith("create train eagle: ")
+    assert len(lost) == 1
+    assert lost[0].startswith("create train eagle: ")
 
 
 def test_the_settings_come_before_the_environment_and_it_before_the_run_folder(tmp_path, monkeypatch):

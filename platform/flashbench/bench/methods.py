@@ -8,11 +8,11 @@ from pathlib import Path
 
 import torch
 
-from flashbench.fingerprint import digest, draft_fingerprint, engine_fingerprint
 from flashbench.bench.rows import VANILLA
+from flashbench.fingerprint import digest, draft_fingerprint, engine_fingerprint
 from flashbench.settings import Settings
-from specflash.drafts.store import load_draft
 from specflash.drafts.base import Draft
+from specflash.drafts.store import load_draft
 from specflash.drafts.vanilla import Vanilla, VanillaConfig
 from specflash.errors import UserError
 from specflash.targets import load_target, target_fingerprint

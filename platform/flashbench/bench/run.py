@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from flashbench.fingerprint import describe_code, describe_machine, digest, load_average
-from flashbench.journal import Journal, Record, write_json
 from flashbench.bench.measure import measure_prompt, thumbnail, warm_up
 from flashbench.bench.methods import Engine, conditions_fingerprint, draft_fingerprints, load_engine
 from flashbench.bench.prompts import BenchPrompt, bench_prompts, warmup_prompts
@@ -18,6 +16,8 @@ from flashbench.bench.rows import write_rows
 from flashbench.bench.summary import control, overall, summarise
 from flashbench.bench.table import show_summary
 from flashbench.console import note, progress
+from flashbench.fingerprint import describe_code, describe_machine, digest, load_average
+from flashbench.journal import Journal, Record, write_json
 from flashbench.settings import Settings, save_settings
 from flashbench.track import log_comparison
 from specflash.targets import target_fingerprint

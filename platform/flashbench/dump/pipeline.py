@@ -1,7 +1,7 @@
 """The dump: features of a frozen target for every sample of a source, with Ray Data.
 
-    indices -> identify -> ids | anti-join with the store | unfinished -> read -> Extractor -> shards
-    (CPU tasks)                  (driver)                   (CPU tasks)  (actors)
+    indices -> identify -> ids | anti-join with the store | unfinished -> Reader -> Extractor -> shards
+    (CPU tasks)                  (driver)                    (CPU actors)  (actors)
 
 Only rows about samples travel to the driver. It knows no target family and no data set.
 """
@@ -10,28 +10,24 @@ import fcntl
 import logging
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-import ray
-from ray.data import ActorPoolStrategy, DataContext, TaskPoolStrategy
+from ray.data import ActorPoolStrategy, DataContext
 
-from flashbench.console import progress
+from flashbench.console import clock, note, progress
 from flashbench.dump.extract import Extractor
 from flashbench.dump.files import DiskFull
 from flashbench.dump.manifest import Manifest
+from flashbench.dump.plan import in_chunks, make_plan, source_name
 from flashbench.dump.quarantine import Quarantined, check_budget, write_quarantine
-from flashbench.dump.read import identify, open_source, read
+from flashbench.dump.read import Reader, open_source
 from flashbench.dump.rows import FULL, STORED
-from flashbench.dump.store import finished
 from flashbench.ray_session import ray_session
 from flashbench.settings import Settings
 from specflash.errors import UserError
 from specflash.targets import load_ends, target_fingerprint
-
-IDENTIFY_CHUNK = 64
 
 
 @dataclass
@@ -51,16 +47,9 @@ class DumpSummary:
     quarantined: int = 0
     seconds: float = 0.0
 
-
-@dataclass
-class _Plan:
-    """The source after the anti-join. `todo` maps the id of each unfinished sample to its index."""
-
-    todo: dict[str, int] = field(default_factory=dict)
-    seen: set[str] = field(default_factory=set)
-    bad: list[Quarantined] = field(default_factory=list)
-    skipped: int = 0
-    duplicates: int = 0
+    def __str__(self) -> str:
+        return (f"{self.total} samples: {self.written} written, {self.skipped} finished before, "
+                f"{self.duplicates} repeated, {self.quarantined} in quarantine · {clock(self.seconds)}")
 
 
 def run_dump(settings: Settings) -> DumpSummary:
@@ -72,17 +61,20 @@ def run_dump(settings: Settings) -> DumpSummary:
     settings = _with_absolute_paths(settings)
     dump, folder, started = settings.dump, settings.dump_folder, time.monotonic()
     total = len(open_source(dump.source))
+    if total == 0:
+        raise UserError(f"{source_name(settings)} holds no samples: choose another `dump.source`")
     cpus = dump.actors * dump.cpus_per_actor + dump.decoders
     _manifest(settings).claim(folder)
     with _sole_writer(folder), ray_session(settings, num_cpus=cpus), _quiet_ray_data():
-        plan = _plan(settings, total)
+        plan = make_plan(settings, total)
         written, bad = _extract(settings, plan.todo)
         bad += plan.bad
-        write_quarantine(folder, _source_name(settings), bad)
+        write_quarantine(folder, source_name(settings), bad)
     check_budget(bad, total, dump.error_budget, folder)
     summary = DumpSummary(total=total, written=written, skipped=plan.skipped, quarantined=len(bad),
                           duplicates=plan.duplicates, seconds=time.monotonic() - started)
     assert total == written + plan.skipped + plan.duplicates + len(bad), summary
+    note(f"{summary} in {folder}")
     return summary
 
 
@@ -95,80 +87,41 @@ def _manifest(settings: Settings) -> Manifest:
                     width=ends.embedding.shape[1])
 
 
-def _plan(settings: Settings, total: int) -> _Plan:
-    """Identify every sample, and set aside the finished, the repeated and the unreadable."""
-    source, plan = settings.dump.source, _Plan()
-    indices = [{"index": index} for index in range(total)]
-    identities = _dataset(indices, IDENTIFY_CHUNK).map_batches(
-        identify, fn_kwargs={"source": source}, batch_format="pyarrow", batch_size=IDENTIFY_CHUNK,
-        compute=TaskPoolStrategy(size=settings.dump.decoders))
-    known = finished(settings.dump_folder)
-    rows = []
-    with progress("identify samples", total) as advance:
-        for row in identities.iter_rows():
-            rows.append(row)
-            advance()
-    for row in sorted(rows, key=lambda row: row["index"]):  # rows arrive in any order
-        _assign(row, plan, known.keys(), _source_name(settings))
-    return plan
-
-
-def _assign(row: dict, plan: _Plan, known: set[str], source: str) -> None:
-    if row["reason"] is not None:
-        plan.bad.append(Quarantined(source, row["index"], None, row["reason"]))
-        return
-    if row["id"] in plan.seen:
-        plan.duplicates += 1
-    elif row["id"] in known:
-        plan.skipped += 1
-    else:
-        plan.todo[row["id"]] = row["index"]
-    plan.seen.add(row["id"])
-
-
 def _extract(settings: Settings, todo: dict[str, int]) -> tuple[int, list[Quarantined]]:
     """Run the unfinished samples through readers and actors; returns how many were stored."""
     if not todo:
         return 0, []
     dump, source = settings.dump, settings.dump.source
     rows = [{"index": index, "id": sample} for sample, index in todo.items()]
-    outcomes = _dataset(rows, dump.batch).map_batches(
-        read, fn_kwargs={"source": source}, batch_format="pyarrow", batch_size=dump.batch,
-        compute=TaskPoolStrategy(size=dump.decoders),
+    outcomes = in_chunks(rows, dump.batch).map_batches(
+        Reader, fn_constructor_kwargs={"source": source}, batch_format="pyarrow", batch_size=dump.batch,
+        compute=ActorPoolStrategy(size=dump.decoders), num_cpus=1,
     ).map_batches(
         Extractor, fn_constructor_kwargs={"settings": settings}, batch_format="pyarrow",
         batch_size=dump.batch, compute=ActorPoolStrategy(size=dump.actors),
         num_cpus=dump.cpus_per_actor, num_gpus=dump.gpus_per_actor)
     stored, bad = 0, []
-    with progress(f"dump {source.dataset}", len(rows)) as advance:
-        for row in outcomes.iter_rows():
+    with progress(f"dump {source.dataset}", len(rows)) as advance, closing(iter(outcomes.iter_rows())) as ended:
+        for row in ended:
             if row["outcome"] == FULL:
                 raise DiskFull(row["reason"])
             if row["outcome"] == STORED:
                 stored += 1
             else:
-                bad.append(Quarantined(_source_name(settings), row["index"], row["id"], row["reason"]))
+                bad.append(Quarantined(source_name(settings), row["index"], row["id"], row["reason"]))
             advance()
     return stored, bad
 
 
-def _dataset(rows: list[dict], chunk: int) -> ray.data.Dataset:
-    """One block per `chunk` rows, so that a call of an actor gets exactly one chunk."""
-    return ray.data.from_arrow([pa.Table.from_pylist(rows[start:start + chunk])
-                                for start in range(0, len(rows), chunk)])
-
-
-def _source_name(settings: Settings) -> str:
-    return f"{settings.dump.source.dataset}:{settings.dump.source.split}"
-
-
 def _with_absolute_paths(settings: Settings) -> Settings:
     """Workers may run in another folder than the driver."""
-    source = settings.dump.source
+    source, target = settings.dump.source, settings.target
     if source.path is not None:
         source = source.model_copy(update={"path": source.path.absolute()})
-    return settings.model_copy(update={
-        "run": settings.run.absolute(), "dump": settings.dump.model_copy(update={"source": source})})
+    if target.weights is not None:
+        target = target.model_copy(update={"weights": str(Path(target.weights).absolute())})
+    return settings.model_copy(update={"run": settings.run.absolute(), "target": target,
+                                       "dump": settings.dump.model_copy(update={"source": source})})
 
 
 @contextmanager

@@ -29,10 +29,25 @@ def identify(batch: pa.Table, source: SourceSettings) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=IDENTITY_SCHEMA)
 
 
-def read(batch: pa.Table, source: SourceSettings) -> pa.Table:
-    """Rows (index, id) -> READ_SCHEMA, a bad sample with its reason and without media."""
-    rows = [_read(row, source) for row in batch.to_pylist()]
-    return pa.Table.from_pylist(rows, schema=READ_SCHEMA)
+class Reader:
+    """Rows (index, id) -> READ_SCHEMA, a bad sample with its reason and without media.
+
+    A class, so that Ray Data gives readers processes of their own: it would run a plain function
+    inside the actors that hold the target whenever both ask for the same resources.
+    """
+
+    def __init__(self, source: SourceSettings):
+        self.dataset = open_source(source)
+
+    def __call__(self, batch: pa.Table) -> pa.Table:
+        return pa.Table.from_pylist([self._read(row) for row in batch.to_pylist()], schema=READ_SCHEMA)
+
+    def _read(self, row: dict) -> dict:
+        try:
+            sample = self.dataset[row["index"]]
+            return to_row(row["index"], sample, _sound_pictures(sample))
+        except (UserError, OSError) as error:
+            return {**row, "reason": one_line(error)}
 
 
 def _identity(index: int, source: SourceSettings) -> dict:
@@ -40,14 +55,6 @@ def _identity(index: int, source: SourceSettings) -> dict:
         return {"index": index, "id": open_source(source)[index].id}
     except (UserError, OSError) as error:
         return {"index": index, "reason": one_line(error)}
-
-
-def _read(row: dict, source: SourceSettings) -> dict:
-    try:
-        sample = open_source(source)[row["index"]]
-        return to_row(row["index"], sample, _sound_pictures(sample))
-    except (UserError, OSError) as error:
-        return {**row, "reason": one_line(error)}
 
 
 def _sound_pictures(sample: Sample) -> list[bytes]:

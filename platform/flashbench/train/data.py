@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from flashbench.dump.store import FeatureStore
+from flashbench.settings import TrainSettings
 from specflash.drafts.collate import collate
 from specflash.drafts.vocabulary import frequent_ids
 from specflash.errors import UserError
@@ -85,6 +86,28 @@ def _groups(plan: Plan, epoch: int) -> tuple[tuple[int, ...], ...]:
         order[start : start + window] = sorted(piece, key=plan.lengths.__getitem__)
     groups = np.array_split(order, plan.steps_per_epoch * plan.accumulate)
     return tuple(tuple(groups[place].tolist()) for place in random.permutation(len(groups)))
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The samples of a run on their two sides, and how each side is cut into batches.
+
+    A plan's numbers are places in the list of ids of its side.
+    """
+
+    train: list[str]
+    train_plan: Plan
+    held_out: list[str]
+    held_out_plan: Plan
+
+    @classmethod
+    def of(cls, store: FeatureStore, train: TrainSettings, world: int) -> "Samples":
+        """Raises UserError where there are too few for `world` ranks."""
+        ids, held_out = split(trainable_ids(store), train.held_out, at_least=world)
+        tokens = dict(zip(store.ids(), store.lengths(), strict=True))
+        plan = Plan(tuple(tokens[id] for id in ids), train.batch, world, train.accumulate, train.seed)
+        held_out_plan = Plan(tuple(tokens[id] for id in held_out), train.batch, world, accumulate=1, seed=0)
+        return cls(ids, plan, held_out, held_out_plan)
 
 
 class Reader:

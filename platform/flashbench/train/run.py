@@ -15,7 +15,7 @@ from flashbench.dump.store import FeatureStore
 from flashbench.ray_session import ray_session
 from flashbench.settings import Settings
 from flashbench.track import log_training
-from flashbench.train.data import answer_vocabulary
+from flashbench.train.data import Samples, answer_vocabulary
 from flashbench.train.loop import LoopConfig, train_loop
 from flashbench.train.progress import show_while
 from flashbench.train.recipe import RECORD, finished_record, recipe_hash, recipe_of
@@ -72,7 +72,8 @@ def run_train(settings: Settings, drafts: Sequence[str] | None = None) -> list[T
     settings = _absolute(settings)
     store = FeatureStore(settings.dump_folder)
     _check_target(settings, store)
-    jobs = [_job(settings, store, name) for name in _names(settings, drafts)]
+    Samples.of(store, settings.train, settings.train.workers)
+    jobs = [job_of(settings, store, name) for name in _names(settings, drafts)]
     missing = [job for job in jobs if job.done is None]
     if missing:
         train = settings.train
@@ -81,6 +82,13 @@ def run_train(settings: Settings, drafts: Sequence[str] | None = None) -> list[T
             for job in missing:
                 fit(settings, job, store)
     return [_summary(settings, job) for job in jobs]
+
+
+def job_of(settings: Settings, store: FeatureStore, name: str) -> Job:
+    """What training `name` means; raises UserError where a draft of another recipe is there."""
+    draft = _shape(settings, store, name)
+    recipe, folder = recipe_of(settings, draft, store), settings.draft_folder(name)
+    return Job(name, folder, recipe, finished_record(folder, recipe))
 
 
 def fit(settings: Settings, job: Job, store: FeatureStore,
@@ -121,12 +129,6 @@ def _names(settings: Settings, drafts: Sequence[str] | None) -> list[str]:
     return [name for name in drafts or settings.drafts if pick(DRAFTS, name, "draft").trainable]
 
 
-def _job(settings: Settings, store: FeatureStore, name: str) -> Job:
-    draft = _shape(settings, store, name)
-    recipe, folder = recipe_of(settings, draft, store), settings.draft_folder(name)
-    return Job(name, folder, recipe, finished_record(folder, recipe))
-
-
 def _shape(settings: Settings, store: FeatureStore, name: str) -> Draft:
     """The draft without memory for its weights: for its settings, checked and complete."""
     size = settings.drafts[name].get("vocabulary", 0)
@@ -153,20 +155,14 @@ def _summary(settings: Settings, job: Job) -> TrainSummary:
     record = job.done or json.loads((job.folder / RECORD).read_text())
     if job.done:
         note(f"{job.folder} is finished: reused")
-    for lost in log_training(settings, job.draft, [_flat(curve) for curve in record["curves"]]):
-        note(f"MLflow did not take {lost}")
+    for lost in log_training(settings, job.draft, record["curves"]):
+        note(f"not recorded in MLflow: {lost}")
     last = record["curves"][-1]
     return TrainSummary(
         draft=job.draft, folder=job.folder, reused=job.done is not None,
         parameters=record["parameters"], steps=record["steps"], seconds=record["seconds"],
         held_out_loss=last["held_out_loss"], slot_accuracy=tuple(last["slot_accuracy"]),
         simulated_accept_length=last["simulated_accept_length"])
-
-
-def _flat(curve: dict) -> dict[str, float]:
-    """One number per name: `slot_accuracy_0`, `slot_accuracy_1`, …"""
-    slots = {f"slot_accuracy_{slot}": share for slot, share in enumerate(curve["slot_accuracy"])}
-    return {**{name: value for name, value in curve.items() if name != "slot_accuracy"}, **slots}
 
 
 def _absolute(settings: Settings) -> Settings:

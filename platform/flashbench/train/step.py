@@ -12,7 +12,7 @@ import torch.distributed as dist
 
 from flashbench.dump.store import FeatureStore
 from flashbench.settings import Settings, TrainSettings
-from flashbench.train.data import Plan, Reader, split, trainable_ids
+from flashbench.train.data import Plan, Reader, Samples
 from flashbench.train.engine import start_engine
 from flashbench.train.evaluate import Sums
 from flashbench.train.progress import Progress, tell
@@ -46,16 +46,13 @@ class Run:
         train, world, rank = settings.train, dist.get_world_size(), dist.get_rank()
         device, dtype = ray.train.torch.get_device(), DTYPES[train.precision]
         store = FeatureStore(settings.dump_folder)
-        ids, held_out = split(trainable_ids(store), train.held_out, at_least=world)
-        plan = Plan(_lengths(store, ids), train.batch, world, train.accumulate, train.seed)
+        samples = Samples.of(store, train, world)
+        draft = _draft(settings, name, vocabulary_ids, store.manifest.width)
         return cls(
-            engine=start_engine(_draft(settings, name, vocabulary_ids, store.manifest.width),
-                                train, plan.steps_per_epoch * train.epochs),
-            train=train, rank=rank, progress=Path(progress), plan=plan,
-            target_fingerprint=store.manifest.fingerprint,
-            samples=Reader(store, ids, dtype, device),
-            held_out=Reader(store, held_out, dtype, device),
-            held_out_plan=Plan(_lengths(store, held_out), train.batch, world, accumulate=1, seed=0))
+            engine=start_engine(draft, train, samples.train_plan.steps_per_epoch * train.epochs),
+            train=train, rank=rank, target_fingerprint=store.manifest.fingerprint, progress=Path(progress),
+            samples=Reader(store, samples.train, dtype, device), plan=samples.train_plan,
+            held_out=Reader(store, samples.held_out, dtype, device), held_out_plan=samples.held_out_plan)
 
     @property
     def draft(self) -> Draft:
@@ -106,8 +103,3 @@ def _draft(settings: Settings, name: str, vocabulary_ids: list[int] | None, widt
     draft = make_draft(name, settings.drafts[name], width, chosen).to(device)
     ends = load_ends(settings.target.name, settings.target.weights, settings.train.precision)
     return draft.attach(Ends(ends.embedding.to(device), ends.lm_head.to(device)))
-
-
-def _lengths(store: FeatureStore, ids: list[str]) -> tuple[int, ...]:
-    tokens = dict(zip(store.ids(), store.lengths(), strict=True))
-    return tuple(tokens[id] for id in ids)

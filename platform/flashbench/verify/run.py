@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from flashbench.bench.control import hf_generate
-from flashbench.fingerprint import digest
-from flashbench.journal import Journal, Record
 from flashbench.bench.methods import Engine, conditions_fingerprint, draft_fingerprints, load_engine
 from flashbench.bench.prompts import BenchPrompt, bench_prompts
 from flashbench.bench.rows import HF_GENERATE, VANILLA
 from flashbench.console import note, progress
+from flashbench.fingerprint import digest
+from flashbench.journal import Journal, Record
 from flashbench.settings import Settings
 from flashbench.verify.compare import first_difference, top_two_gap
 from flashbench.verify.verdict import EXACT, FLOAT, OUTSIDE, Outcome, Verdict

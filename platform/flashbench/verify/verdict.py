@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from flashbench.journal import write_json
 from flashbench.console import say, table
+from flashbench.journal import write_json
 
 FLOAT, EXACT, OUTSIDE = "float32", "exact", "outside"
 CHECKS = {FLOAT: "float32, token for token",

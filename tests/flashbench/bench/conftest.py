@@ -1,8 +1,8 @@
 """One measured experiment, shared by the tests that only look at it."""
 
 import pytest
-from flashbench.bench import measure
 
+from flashbench.bench import measure
 from tests.flashbench.experiment import make_experiment
 
 

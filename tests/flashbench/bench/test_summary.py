@@ -1,9 +1,9 @@
 """The summary's numbers, against values computed by hand from scripted rows."""
 
 import pytest
+
 from flashbench.bench.rows import read_rows, write_rows
 from flashbench.bench.summary import control, overall, summarise
-
 from tests.flashbench.scripted import row, scripted_rows
 
 
@@ -26,7 +26,8 @@ def test_speedup_is_a_ratio_of_seconds_per_token():
 
 def test_intervals_enclose_the_value_and_stay_between_the_extreme_prompts():
     low, high = line("drafty")["speedup_decode_interval"]
-    assert low == pytest.approx(2) and high == pytest.approx(3)
+    assert low == pytest.approx(2)
+    assert high == pytest.approx(3)
     assert line("vanilla")["speedup_decode_interval"] == [1, 1]
 
 
@@ -80,7 +81,9 @@ def test_tasks_out_of_domain_stay_out_of_the_overall_line():
 def test_an_answer_of_one_token_has_no_decode_speed():
     rows = [row("vanilla", "p", [], {"prefill": 1.0}), row("drafty", "p", [], {"prefill": 2.0})]
     drafty = line("drafty", rows)
-    assert drafty["speedup_decode"] is None and drafty["accept_length"] is None and drafty["tpot_ms"] is None
+    assert drafty["speedup_decode"] is None
+    assert drafty["accept_length"] is None
+    assert drafty["tpot_ms"] is None
     assert drafty["speedup_e2e"] == 0.5
 
 

@@ -26,6 +26,7 @@ def test_a_slot_without_rows_counts_as_never_right():
 
 
 @pytest.mark.parametrize(("accuracy", "length"), [
-    ([], 1.0), ([1.0, 1.0, 1.0], 4.0), ([0.0, 1.0], 1.0), ([0.5, 0.5], 1 + 0.5 + 0.25), ([0.8, 0.5, 0.25], 1 + 0.8 + 0.4 + 0.1)])
+    ([], 1.0), ([1.0, 1.0, 1.0], 4.0), ([0.0, 1.0], 1.0), ([0.5, 0.5], 1 + 0.5 + 0.25),
+    ([0.8, 0.5, 0.25], 1 + 0.8 + 0.4 + 0.1)])
 def test_simulated_accept_length_is_one_plus_the_sum_of_products(accuracy, length):
     assert simulated_accept_length(accuracy) == pytest.approx(length)

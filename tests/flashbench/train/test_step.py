@@ -101,7 +101,7 @@ def test_the_learning_rate_follows_the_schedule_step_by_step(one_rank, experimen
 def test_updates_too_small_for_bfloat16_live_on_in_the_fp32_master_weights(one_rank, experiment):
     from deepspeed.utils import safe_get_full_fp32_param
     run = run_of(experiment, batch=4, precision="bfloat16", zero_stage=1, lr=1e-7, weight_decay=0.0)
-    ones = run.draft.residual  # next to 1, bfloat16 has no number nearer than 0.004
+    ones = run.draft.feature_norm.weight  # next to 1, bfloat16 has no number nearer than 0.004
     run.train_step(0, Sums.empty(3, torch.device("cpu")))
     assert ones.dtype == torch.bfloat16
     assert torch.equal(ones, torch.ones_like(ones))

@@ -4,12 +4,12 @@ import json
 
 import pytest
 import torch
+
+import specflash.decoding
 from flashbench.bench import methods
 from flashbench.verify import run as verify_run
 from flashbench.verify import run_verify
 from flashbench.verify.compare import first_difference, top_two_gap
-
-import specflash.decoding
 from specflash.drafts.base import Session
 from specflash.drafts.vanilla import Vanilla
 from specflash.records import Proposal

@@ -1,0 +1,50 @@
+import torch
+
+from specflash.drafts.anchors import find_anchors
+from specflash.drafts.collate import collate
+from specflash.drafts.store import make_draft
+from specflash.sampling import Sampling
+from tests.drafts.toy import D, K, ONE_PICTURE, SETTINGS, draft, ends, features, open_session
+
+
+def data():
+    return collate([features(20, ONE_PICTURE, ((13, 20),))])
+
+
+def test_it_trains_one_step_and_is_judged_on_the_whole_chain():
+    made = draft("eagle")
+    assert made.train().loss(data()).total.tolist() == [6, 0, 0, 0]
+    assert made.eval().loss(data()).total.tolist() == [6, 5, 4, 3]
+
+
+def test_every_visual_position_matters():
+    """No compression: each visual feature has its own part in the drafted one."""
+    made, batch = draft("eagle"), data()
+    anchors = find_anchors(batch.answer_mask, 1)
+    before = made.predict(batch, anchors)
+    start, length = ONE_PICTURE[0]
+    for position in range(start, start + length):
+        batch.features[0, position] += 1
+        assert (made.predict(batch, anchors) != before).any(-1).all()
+        batch.features[0, position] -= 1
+
+
+def test_the_chain_is_autoregressive_in_tokens_too():
+    """Another first drafted token gives other drafted features after it."""
+    made, batch = draft("eagle"), data()
+    anchors = find_anchors(batch.answer_mask, K)
+    at = (anchors.target - 1 - anchors.slot) == 12  # the first anchor's slots: tokens 14, 15, …
+    before = made.predict(batch, anchors)[at]
+    batch.ids[0, 14] = (batch.ids[0, 14] + 1) % 40
+    changed = (made.predict(batch, anchors)[at] != before).any(-1)
+    assert changed.tolist() == [False, True, True, True]
+
+
+def test_it_starts_from_the_last_feature():
+    torch.manual_seed(0)
+    settings = {**SETTINGS["eagle"], "input_norm": False}
+    made = make_draft("eagle", settings, D).attach(ends()).eval()
+    sample = features(20, ONE_PICTURE)
+    with torch.inference_mode():
+        token = open_session(made, sample, 15).propose(Sampling(), None, 1).tokens
+    assert token == made.ends.head(sample.features[14]).argmax()
