@@ -12,9 +12,9 @@ INSTALLED := .venv/.installed
 CONFIG ?= jobs/configs/demo.yaml
 
 # A line of pip's output per package is enough to see that it moves.
-SHOW := while read -r what name _; do case "$$what" in \
-	  Collecting) printf '%s ' "$${name%%[=<>~!;]*}";; \
-	  Installing) printf '\ninstalling …\n';; \
+SHOW := while read -r what name _; do case "$$what $$name" in \
+	  "Installing collected") printf '\ninstalling …\n';; \
+	  "Collecting "*) printf '%s ' "$${name%%[\[=<>~!;]*}";; \
 	esac; done
 
 .PHONY: help .venv demo test doctor

@@ -1,6 +1,7 @@
 """ray job submit --working-dir . --runtime-env jobs/runtime_env.yaml -- python jobs/verify.py --config jobs/configs/demo.yaml
 
 Check that every draft is lossless, as a Ray job. Same options as `specflash verify`.
+It works in the job's own process: on a cluster whose head has no GPU add `--entrypoint-num-gpus 1`.
 """
 
 import sys

@@ -64,7 +64,7 @@ def prepare(config: Config = DEMO, overrides: Overrides = None) -> None:
 def dump(config: Config = DEMO, overrides: Overrides = None) -> None:
     """Extract the frozen target's features with Ray Data; finished samples are skipped."""
     settings = load_settings(config, overrides or ())
-    from flashbench.dump.pipeline import run_dump
+    from flashbench.dump import run_dump
     run_dump(settings)
 
 

@@ -16,9 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DEMO = str(ROOT / "jobs/configs/demo.yaml")
 VERBS = ("demo", "doctor", "prepare", "dump", "train", "verify", "bench", "serve")
 JOBS = tuple(verb for verb in VERBS if verb != "doctor")
-STAGES = {"demo": "flashbench.demo", "prepare": "flashbench.prepare", "dump": "flashbench.dump.pipeline",
-          "train": "flashbench.train", "verify": "flashbench.verify", "bench": "flashbench.bench",
-          "serve": "flashbench.serve", "doctor": "flashbench.doctor"}
+STAGES = {verb: f"flashbench.{verb}" for verb in VERBS}
 
 
 def exit_code(*argv: str) -> int:
@@ -133,11 +131,6 @@ def test_a_fault_of_ours_keeps_its_traceback(stage):
 def test_an_unknown_option_or_verb_is_a_mistake_of_the_user():
     assert exit_code("dump", "--confg", DEMO) == 2
     assert exit_code("dmup") == 2
-
-
-def test_an_unknown_draft_is_refused_with_the_known_ones(capsys):
-    assert exit_code("train", "-c", DEMO, "--draft", "eagel") == 2
-    assert "`eagle`" in capsys.readouterr().err
 
 
 def test_help_loads_neither_torch_nor_ray():

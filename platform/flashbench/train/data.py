@@ -68,11 +68,8 @@ class Plan:
     def at(self, step: int, rank: int) -> list[list[int]]:
         """The micro-batches of a rank at an optimiser step counted from the start of the run."""
         epoch, step = divmod(step, self.steps_per_epoch)
-        groups = self._groups(epoch)[step * self.accumulate : (step + 1) * self.accumulate]
+        groups = _groups(self, epoch)[step * self.accumulate : (step + 1) * self.accumulate]
         return [list(group[rank :: self.world]) for group in groups]
-
-    def _groups(self, epoch: int) -> tuple[tuple[int, ...], ...]:
-        return _groups(self, epoch)
 
 
 @lru_cache(maxsize=4)

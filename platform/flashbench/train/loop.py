@@ -36,6 +36,7 @@ def train_loop(config: LoopConfig) -> None:
     use_threads(train.cpus_per_worker)
     run = Run.start(config["settings"], config["draft"], config["vocabulary_ids"], config["progress"])
     curves = checkpoint.restore(run.engine)
+    run.first_step = run.engine.global_steps
     run.tell([line(curve) for curve in curves])
     for epoch in range(run.engine.global_steps // run.plan.steps_per_epoch, train.epochs):
         started = time.perf_counter()

@@ -16,8 +16,12 @@ SECONDS_BETWEEN_LOOKS = 0.5
 
 @dataclass(frozen=True)
 class Progress:
-    """Optimiser steps done of all, and one line per finished epoch."""
+    """Optimiser steps done of all, and one line per finished epoch.
 
+    start  step of the checkpoint this training continued from, 0 without one
+    """
+
+    start: int
     step: int
     total: int
     lines: tuple[str, ...]
@@ -47,13 +51,13 @@ def _watch(path: Path, title: str, over: threading.Event) -> None:
     first = _wait_for_first(path, over)
     if first is None:
         return
-    seen, shown = first.step, len(first.lines)
+    seen, shown = first.start, 0
     from_step = f" (from step {seen} of {first.total})" if seen else ""
     with progress(f"{title}{from_step}", first.total - seen) as advance:
         while True:
             last_look = over.is_set()
             state = _read(path) or first
-            # A restarted worker group steps back to its checkpoint; the bar waits for it.
+            # Workers that were started again go back to their checkpoint; the bar waits for them.
             advance(max(0, state.step - seen))
             seen = max(seen, state.step)
             for line in state.lines[shown:]:
@@ -77,4 +81,4 @@ def _read(path: Path) -> Progress | None:
     if not path.exists():
         return None
     entries = json.loads(path.read_text())
-    return Progress(entries["step"], entries["total"], tuple(entries["lines"]))
+    return Progress(**{**entries, "lines": tuple(entries["lines"])})

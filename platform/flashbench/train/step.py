@@ -26,8 +26,9 @@ from specflash.targets.base import Ends
 
 @dataclass
 class Run:
-    """engine  a DeepSpeedEngine around the draft
-    lines   one line per finished epoch, for the driver to show
+    """engine      a DeepSpeedEngine around the draft
+    first_step  optimiser steps that were done when this process began
+    lines       one line per finished epoch, for the driver to show
     """
 
     engine: object
@@ -39,6 +40,7 @@ class Run:
     rank: int
     target_fingerprint: str
     progress: Path
+    first_step: int = 0
     lines: list[str] = field(default_factory=list)
 
     @classmethod
@@ -92,7 +94,7 @@ class Run:
         self.lines = self.lines if lines is None else lines
         if self.rank == 0:
             total = self.plan.steps_per_epoch * self.train.epochs
-            tell(self.progress, Progress(self.engine.global_steps, total, tuple(self.lines)))
+            tell(self.progress, Progress(self.first_step, self.engine.global_steps, total, tuple(self.lines)))
 
 
 def _draft(settings: Settings, name: str, vocabulary_ids: list[int] | None, width: int) -> Draft:

@@ -48,7 +48,7 @@ def settings_for(weights: Path, run: Path, **train: object) -> Settings:
         "bench": {"tasks": {"captions": {"source": source}}},
         "drafts": {"specflash": {"k": 3, "latents": 2, "head_dim": 16, "vocabulary": 40},
                    "eagle": {"k": 3, "head_dim": 16}},
-        "train": {"workers": 2, "epochs": 3, "batch": 2, "lr": 3e-3, "precision": "float32",
+        "train": {"workers": 2, "epochs": 3, "batch": 2, "lr": 3e-2, "precision": "float32",
                   "held_out": 0.1, "noise": 0.001, **train},
     })
 

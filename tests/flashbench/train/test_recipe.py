@@ -45,7 +45,7 @@ def test_a_finished_draft_of_another_recipe_is_refused_with_what_differs(experim
     assert finished_record(tmp_path, wanted) is None
     (tmp_path / RECORD).write_text(json.dumps({"recipe": wanted, "steps": 7}))
     assert finished_record(tmp_path, wanted)["steps"] == 7
-    with pytest.raises(UserError, match=r"another recipe \(train.lr 0.003 → 0.0001\)"):
+    with pytest.raises(UserError, match=r"another recipe \(train.lr 0.03 → 0.0001\)"):
         finished_record(tmp_path, recipe(with_train(experiment, lr=1e-4)))
 
 

@@ -57,7 +57,7 @@ def test_the_held_out_loss_falls_and_slots_become_right(plain):
     assert [curve["epoch"] for curve in curves] == [1, 2, 3]
     assert curves[-1]["held_out_loss"] < 0.8 * curves[0]["held_out_loss"]
     assert summary.held_out_loss == curves[-1]["held_out_loss"]
-    assert summary.simulated_accept_length > 1.2
+    assert summary.simulated_accept_length > 2
 
 
 def test_every_sample_is_trained_once_per_epoch(plain):
@@ -125,7 +125,7 @@ def test_a_killed_worker_is_replaced_and_zero_3_ends_where_zero_1_does(plain, we
     left, right = record_of(plain[0])["curves"], record_of(settings)["curves"]
     assert [curve["steps"] for curve in left] == [curve["steps"] for curve in right]
     for name in ("loss", "held_out_loss"):
-        assert [curve[name] for curve in right] == pytest.approx([curve[name] for curve in left], rel=1e-3)
+        assert [curve[name] for curve in right] == pytest.approx([curve[name] for curve in left], rel=1e-2)
 
 
 DRIVER = """
