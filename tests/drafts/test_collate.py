@@ -1,7 +1,7 @@
 import torch
 
 from specflash.drafts.collate import add_noise, collate
-from tests.drafts.toy import D, ONE_PICTURE, features
+from tests.drafts.toy import ONE_PICTURE, D, features
 
 
 def batch():

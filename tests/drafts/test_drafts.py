@@ -11,7 +11,7 @@ from specflash.drafts.collate import add_noise, collate
 from specflash.drafts.loss import draft_loss
 from specflash.records import Batch, Features
 from specflash.sampling import Sampling, distribution
-from tests.drafts.toy import K, NO_PICTURE, ONE_PICTURE, TWO_PICTURES, V, draft, features, open_session
+from tests.drafts.toy import NO_PICTURE, ONE_PICTURE, TWO_PICTURES, K, V, draft, features, open_session
 
 TRAINED = ["specflash", "eagle"]
 VOCABULARY = torch.tensor([5, 1, 30, 22, 9, 17])

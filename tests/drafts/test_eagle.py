@@ -4,7 +4,7 @@ from specflash.drafts.anchors import find_anchors
 from specflash.drafts.collate import collate
 from specflash.drafts.store import make_draft
 from specflash.sampling import Sampling
-from tests.drafts.toy import D, K, ONE_PICTURE, SETTINGS, draft, ends, features, open_session
+from tests.drafts.toy import ONE_PICTURE, SETTINGS, D, K, draft, ends, features, open_session
 
 
 def data():

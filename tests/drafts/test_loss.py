@@ -6,7 +6,7 @@ from specflash.drafts import loss as loss_module
 from specflash.drafts.anchors import find_anchors
 from specflash.drafts.collate import collate
 from specflash.drafts.loss import draft_loss
-from tests.drafts.toy import K, D, V, draft, ends, features
+from tests.drafts.toy import D, K, V, draft, ends, features
 
 VOCABULARIES = [None, torch.tensor([7, 3, 39, 0, 12])]
 

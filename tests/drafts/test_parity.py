@@ -6,7 +6,7 @@ import torch
 from specflash.drafts.anchors import find_anchors
 from specflash.drafts.collate import collate
 from specflash.sampling import Sampling
-from tests.drafts.toy import K, NO_PICTURE, ONE_PICTURE, TWO_PICTURES, draft, features, follow, open_session
+from tests.drafts.toy import NO_PICTURE, ONE_PICTURE, TWO_PICTURES, K, draft, features, follow, open_session
 
 LENGTH, PROMPT = 40, 18
 

@@ -8,7 +8,7 @@ from safetensors.torch import load_file, save_file
 from specflash.drafts.store import load_draft, make_draft, save_draft
 from specflash.errors import UserError
 from specflash.sampling import Sampling
-from tests.drafts.toy import D, SETTINGS, V, draft, ends, features, open_session
+from tests.drafts.toy import SETTINGS, D, V, draft, ends, features, open_session
 
 VOCABULARY = torch.tensor([5, 1, 30, 22])
 
