@@ -38,7 +38,7 @@ class Recipe:
     patch_steps: int = 220
     patch_batch: int = 8
     patch_lr: float = 1e-3
-    coarse: tuple[tuple[int, int], ...] = ((4, 190), (2, 25), (1, 30))
+    coarse: tuple[tuple[int, int], ...] = ((4, 190), (2, 20), (1, 24))
     pictures_per_step: int = 2
     lora_lr: float = 1e-3
     vision_lr: float = 2e-4
