@@ -3,7 +3,6 @@
 It knows the order of the stages and nothing of their insides.
 """
 
-import os
 import time
 from typing import Any
 
@@ -14,7 +13,7 @@ from flashbench.bench.table import show_summary
 from flashbench.console import clock, note, say, step
 from flashbench.dump.pipeline import run_dump
 from flashbench.prepare import run_prepare
-from flashbench.settings import Settings, save_settings
+from flashbench.settings import Settings, moved, save_settings
 from flashbench.track import tracking_uri
 from flashbench.train import run_train
 from flashbench.verify import run_verify
@@ -69,16 +68,7 @@ def shortened(settings: Settings) -> Settings:
         tree[key] = {**tree[key], **value} if isinstance(value, dict) else value
     for task in tree["bench"]["tasks"].values():
         task["source"]["limit"] = min(task["source"]["limit"] or FAST_TASK_LIMIT, FAST_TASK_LIMIT)
-    return Settings.model_validate(_moved(tree, str(settings.run), f"{settings.run}-fast"))
-
-
-def _moved(value: Any, old: str, new: str) -> Any:
-    """Every path inside the run folder, moved to the other run folder."""
-    if isinstance(value, dict):
-        return {key: _moved(part, old, new) for key, part in value.items()}
-    if isinstance(value, str) and (value == old or value.startswith(old + os.sep)):
-        return new + value.removeprefix(old)
-    return value
+    return Settings.model_validate(moved(tree, str(settings.run), f"{settings.run}-fast"))
 
 
 def _say_where(settings: Settings, seconds: float) -> None:

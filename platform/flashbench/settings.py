@@ -4,6 +4,7 @@ Dotted overrides (`train.lr=3e-4`) come after the file. An unknown key is an err
 the nearest known one. Paths appear in settings and nowhere else.
 """
 
+import os
 from pathlib import Path
 from typing import Any, Literal
 
@@ -169,8 +170,11 @@ def load_settings(path: str | Path, overrides: list[str] | tuple[str, ...] = ())
         raise UserError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
     if not isinstance(tree, dict):
         raise UserError(f"{path} must hold a mapping of settings")
+    written_run = tree.get("run")
     for override in overrides:
         _apply(tree, override)
+    if isinstance(written_run, str) and tree.get("run") != written_run:
+        tree = moved(tree, written_run, str(tree["run"]))
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:
@@ -181,6 +185,15 @@ def save_settings(settings: Settings, path: Path) -> None:
     """Write the resolved settings beside a result."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(yaml.safe_dump(settings.model_dump(mode="json"), sort_keys=False))
+
+
+def moved(value: Any, old: str, new: str) -> Any:
+    """Every path inside the run folder `old`, moved to the run folder `new` (drawn data lie inside it)."""
+    if isinstance(value, dict):
+        return {key: moved(part, old, new) for key, part in value.items()}
+    if isinstance(value, str) and (value == old or value.startswith(old + os.sep)):
+        return new + value.removeprefix(old)
+    return value
 
 
 def _apply(tree: dict[str, Any], override: str) -> None:

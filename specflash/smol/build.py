@@ -125,7 +125,7 @@ class Builder:
                 self._save(finished=step + 1 == steps)
 
     def _patch_groups(self) -> list[dict]:
-        return [{"params": [p for p in self.teacher.parameters()], "lr": self.recipe.patch_lr}]
+        return [{"params": list(self.teacher.parameters()), "lr": self.recipe.patch_lr}]
 
     def _tune_groups(self) -> list[dict]:
         model = self.model.model
@@ -177,9 +177,8 @@ class Builder:
                 for name in names}
 
     def _save(self, finished: bool) -> None:
-        trained = {name: tensor for name, tensor in self.teacher.state_dict().items()}
         deltas = lora_tensors(self.model.model.language_model)
-        state = {"recipe": asdict(self.recipe), "done": self.done, "teacher": trained, "lora": deltas,
+        state = {"recipe": asdict(self.recipe), "done": self.done, "teacher": self.teacher.state_dict(), "lora": deltas,
                  "optimiser": None if finished else self.optimiser.state_dict()}
         unfinished = self.folder / "state.pt.tmp"
         torch.save(state, unfinished)

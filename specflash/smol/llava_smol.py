@@ -84,7 +84,7 @@ def _assemble(folder: Path) -> None:
     parts = load_file(WEIGHTS)
     model = empty_model()
     load_parts(model, parts)
-    text_config, tensors = load_language_model()
+    _, tensors = load_language_model()
     model.model.language_model.load_state_dict(merge_lora(tensors, section(parts, "lora.")))
     # bf16 on disk, so that a run in fp32 and one in bf16 have the very same weights.
     model.to(torch.bfloat16).save_pretrained(folder)

@@ -14,6 +14,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 from transformers import AutoProcessor, LlavaForConditionalGeneration
 from transformers.cache_utils import Cache
+from transformers.utils import logging
 
 from specflash.cache import FixedCache
 from specflash.data.media import load_picture
@@ -39,6 +40,7 @@ class Llava(Target):
     @classmethod
     def load(cls, name: str, folder: Path, dtype: torch.dtype, device: str) -> "Llava":
         """Load a Hugging Face folder. Raises UserError where it holds no such model."""
+        logging.disable_progress_bar()
         try:
             model = LlavaForConditionalGeneration.from_pretrained(
                 folder, dtype=dtype, attn_implementation="sdpa", local_files_only=True)
@@ -208,7 +210,7 @@ def _find_tensors(folder: Path, endings: tuple[str, ...]) -> dict[str, Tensor]:
     found = {}
     for path in sorted(folder.glob("*.safetensors")):
         with safe_open(path, framework="pt") as file:
-            for name in file.keys():
+            for name in file.keys():  # noqa: SIM118 (a file handle, not a mapping)
                 ending = next((ending for ending in endings if name.endswith(ending)), None)
                 if ending and "vision" not in name:
                     found[ending] = file.get_tensor(name)

@@ -1,11 +1,13 @@
 """Passes of a constant number of rows: chains equal vanilla to the last bit, in bf16 too."""
 
+import itertools
+
 import pytest
 import torch
 from torch import Tensor
 
-from specflash.cache import HEADROOM
-from specflash.decoding import generate
+from specflash.cache import HEADROOM, cache_length
+from specflash.decoding import Decoding, generate
 from specflash.drafts.base import Draft
 from specflash.errors import UserError
 from specflash.records import Prompt

@@ -6,6 +6,7 @@ import weakref
 import pytest
 import torch
 
+from specflash.cache import HEADROOM
 from specflash.decoding import Decoding, generate
 from specflash.records import PHASES, Proposal
 from tests.decoding.scripted import (

@@ -113,3 +113,9 @@ def test_everything_lies_under_the_run_folder(file):
     settings = load_settings(file)
     for place in (settings.data_folder, settings.dump_folder, settings.draft_folder("eagle")):
         assert place.is_relative_to(settings.run)
+
+
+def test_another_run_folder_takes_the_data_inside_it_along(tmp_path):
+    settings = load_settings("jobs/configs/demo.yaml", ["run=/elsewhere/demo"])
+    assert settings.dump.source.path == settings.data_folder == Path("/elsewhere/demo/data")
+    assert settings.bench.tasks["photographs"].source.path is None

@@ -3,7 +3,7 @@
     schema · pictures · chat   a request body  -> Order (a Sample and its Sampling)
     decode · relay · method    an Order        -> events, from a thread of a replica
     text · reply               events          -> OpenAI's completion, or its stream of chunks
-    api · ingress              the HTTP routes, and where Ray Serve runs them
+    api · disconnect · ingress the HTTP routes, and where Ray Serve runs them
     app · preflight · run      the application, and `specflash serve`
 """
 

@@ -10,17 +10,20 @@ from dataclasses import asdict, dataclass
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 import specflash
 from flashbench.serve.chat import read_order
+from flashbench.serve.disconnect import unless_disconnected
 from flashbench.serve.events import Decoder, Event, Order, Refused, Started
 from flashbench.serve.refusal import Refusal
 from flashbench.serve.reply import Reply
-from flashbench.serve.schema import ChatRequest, parse_request
+from flashbench.serve.schema import parse_request
 from flashbench.settings import ServeSettings
 from specflash.catalogue import nearest
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("ray.serve")
+CLIENT_CLOSED_REQUEST = 499  # nginx's name for it
 
 
 @dataclass
@@ -40,6 +43,7 @@ def build_api(decoders: Mapping[str, Decoder], limits: ServeSettings, target: st
     api = FastAPI(title="SpecFLASH", version=specflash.__version__)
     api.include_router(gateway.routes())
     api.add_exception_handler(Refusal, _refused)
+    api.add_exception_handler(ClientDisconnect, _left)
     api.add_exception_handler(HTTPException, _no_such_route)
     api.add_exception_handler(Exception, _failed)
     return api
@@ -83,8 +87,12 @@ class Gateway:
         self._check_known(asked.model)
         order = await asyncio.to_thread(read_order, asked, self._limits)
         events = self._counted(asked.model, order)
-        started = await _first(events)
-        return await _respond(asked, Reply(asked.model, order), started, events)
+        started = await unless_disconnected(request.receive, _first(events))
+        reply = Reply(asked.model, order)
+        if asked.stream:
+            return _stream(reply.chunks(started, events, asked.include_usage), events)
+        async with aclosing(events):
+            return JSONResponse(await unless_disconnected(request.receive, reply.whole(started, events)))
 
     async def _counted(self, method: str, order: Order) -> AsyncGenerator[Event, None]:
         tally = self._tallies[method]
@@ -132,23 +140,22 @@ async def _first(events: AsyncGenerator[Event, None]) -> Started:
     return first
 
 
-async def _respond(asked: ChatRequest, reply: Reply, started: Started,
-                   events: AsyncGenerator[Event, None]) -> Response:
-    if not asked.stream:
-        async with aclosing(events):
-            return JSONResponse(await reply.whole(started, events))
-
-    async def stream() -> AsyncGenerator[str, None]:
-        async with aclosing(events):
-            async for chunk in reply.chunks(started, events, asked.include_usage):
+def _stream(chunks: AsyncGenerator[str, None], events: AsyncGenerator[Event, None]) -> StreamingResponse:
+    async def closing_both() -> AsyncGenerator[str, None]:
+        async with aclosing(events), aclosing(chunks):
+            async for chunk in chunks:
                 yield chunk
 
-    return StreamingResponse(stream(), media_type="text/event-stream",
+    return StreamingResponse(closing_both(), media_type="text/event-stream",
                              headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"})
 
 
 async def _refused(request: Request, refusal: Refusal) -> JSONResponse:
     return JSONResponse(refusal.body(), refusal.status)
+
+
+async def _left(request: Request, error: ClientDisconnect) -> Response:
+    return Response(status_code=CLIENT_CLOSED_REQUEST)  # nobody reads it
 
 
 async def _no_such_route(request: Request, error: HTTPException) -> JSONResponse:

@@ -70,10 +70,11 @@ def run_train(settings: Settings, drafts: Sequence[str] | None = None) -> list[T
     and a finished draft of another recipe.
     """
     settings = _absolute(settings)
+    names = _names(settings, drafts)
     store = FeatureStore(settings.dump_folder)
     _check_target(settings, store)
     Samples.of(store, settings.train, settings.train.workers)
-    jobs = [job_of(settings, store, name) for name in _names(settings, drafts)]
+    jobs = [job_of(settings, store, name) for name in names]
     missing = [job for job in jobs if job.done is None]
     if missing:
         train = settings.train

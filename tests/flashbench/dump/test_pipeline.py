@@ -39,10 +39,10 @@ def source(tmp_path_factory) -> Path:
 def first(weights, source, tmp_path_factory):
     """Two actors, one logical GPU each. (settings, summary, copy of the store as it was)"""
     settings = settings_for(weights, source, tmp_path_factory.mktemp("run"), actors=2, gpus_per_actor=1)
-    context = DataContext.get_current()
-    context.wait_for_min_actors_s = 120  # or the first actor is done before the second is up
-    summary = run_dump(settings)
-    context.wait_for_min_actors_s = -1
+    with pytest.MonkeyPatch.context() as patch:
+        # Otherwise the first actor is done before the second is up.
+        patch.setattr(DataContext.get_current(), "wait_for_min_actors_s", 240)
+        summary = run_dump(settings)
     return settings, summary, shutil.copytree(settings.dump_folder, settings.run / "copy")
 
 
