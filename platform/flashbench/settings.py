@@ -6,10 +6,10 @@ the nearest known one. Paths appear in settings and nowhere else.
 
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from specflash.catalogue import nearest
 from specflash.errors import UserError
@@ -19,12 +19,31 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+def native_precision() -> str:
+    """bfloat16 where this machine computes in it, else float32.
+
+    A CPU without bf16 instructions emulates them, several times slower than float32.
+    """
+    import torch  # here, so that a wrong setting is told without waiting for torch
+
+    native = (torch.cuda.is_bf16_supported() if torch.cuda.is_available()
+              else torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
+    return "bfloat16" if native else "float32"
+
+
+Auto = BeforeValidator(lambda value: native_precision() if value == "auto" else value)
+"""`auto` is replaced on loading, so a run's saved settings say what was computed in."""
+
+
 class TargetSettings(Section):
-    """weights: local folder, or null for the weights that ship with the project."""
+    """weights: local folder, or null for the weights that ship with the project.
+
+    dtype: float32, bfloat16, float16, or auto (what the machine that reads the settings is fast in).
+    """
 
     name: str = "llava-smol"
     weights: str | None = None
-    dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
+    dtype: Annotated[Literal["float32", "bfloat16", "float16"], Auto] = "bfloat16"
     device: str = "auto"
 
 
@@ -66,7 +85,7 @@ class TrainSettings(Section):
     cpus_per_worker: float = 1
     gpu: bool = False
     zero_stage: Literal[0, 1, 2, 3] = 1
-    precision: Literal["float32", "bfloat16"] = "bfloat16"
+    precision: Annotated[Literal["float32", "bfloat16"], Auto] = "bfloat16"
     epochs: int = Field(8, ge=1)
     batch: int = Field(4, ge=1, description="samples per worker and micro-step")
     accumulate: int = Field(1, ge=1)

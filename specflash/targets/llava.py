@@ -4,6 +4,7 @@ It knows the chat template, the placeholder id and where the LM head lives; it k
 """
 
 import json
+import re
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -32,6 +33,7 @@ class Llava(Target):
         self.processor = processor
         self.tokenizer = processor.tokenizer
         self.fingerprint = fingerprint
+        self.control_tokens = re.compile("|".join(map(re.escape, self.tokenizer.get_added_vocab())))
         self.device, self.dtype = model.device, model.dtype
         self.width = model.config.text_config.hidden_size
         self.vocabulary = model.lm_head.weight.shape[0]
@@ -112,8 +114,13 @@ class Llava(Target):
         return before + "".join(run + part for run, part in zip(placeholders, rest, strict=True))
 
     def _text(self, text: str) -> dict[str, str]:
-        """User text as a content part; a placeholder typed by a user must not become a picture."""
-        return {"type": "text", "text": text.replace(self.processor.image_token, "")}
+        """User text as a content part; what a user types must neither be a picture nor end a turn.
+
+        Taking a control token out can join another one together, hence the loop.
+        """
+        while (plain := self.control_tokens.sub("", text)) != text:
+            text = plain
+        return {"type": "text", "text": text}
 
     def _adds_bos(self, text: str) -> bool:
         return not (self.tokenizer.bos_token and text.startswith(self.tokenizer.bos_token))

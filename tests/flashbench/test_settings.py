@@ -6,7 +6,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from flashbench.settings import load_settings, save_settings
+from flashbench.settings import load_settings, native_precision, save_settings
 from specflash.errors import UserError
 
 CONFIGS = sorted((Path(__file__).resolve().parents[2] / "jobs/configs").glob("*.yaml"))
@@ -119,3 +119,8 @@ def test_another_run_folder_takes_the_data_inside_it_along(tmp_path):
     settings = load_settings("jobs/configs/demo.yaml", ["run=/elsewhere/demo"])
     assert settings.dump.source.path == settings.data_folder == Path("/elsewhere/demo/data")
     assert settings.bench.tasks["photographs"].source.path is None
+
+
+def test_auto_precision_is_named_on_loading(file):
+    settings = load_settings(file, ["target.dtype=auto", "train.precision=auto"])
+    assert settings.target.dtype == settings.train.precision == native_precision() != "auto"

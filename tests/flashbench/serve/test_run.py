@@ -72,5 +72,5 @@ def test_the_application_asks_for_its_replicas_and_its_ingress():
 def test_a_serve_config_names_the_experiments_file(settings, tmp_path):
     save_settings(settings, tmp_path / "experiment.yaml")
     build_app(AppArgs(config=tmp_path / "experiment.yaml", overrides=["serve.methods=[vanilla]"]))
-    with pytest.raises(UserError, match="unknown key `serve.prt`"):
+    with pytest.raises(UserError, match=r"unknown key `serve\.prt`"):
         build_app(AppArgs(config=tmp_path / "experiment.yaml", overrides=["serve.prt=1"]))
