@@ -119,7 +119,7 @@ def test_saving_again_replaces(saved):
 
 
 def test_wrong_settings_name_the_nearest():
-    with pytest.raises(UserError, match="draft `specflash`: `latent`: .* \\(did you mean `latents`\\?\\)"):
+    with pytest.raises(UserError, match=r"draft `specflash`: `latent`: .* \(did you mean `latents`\?\)"):
         make_draft("specflash", {"latent": 3}, D)
     with pytest.raises(UserError, match="unknown draft `specflahs`"):
         make_draft("specflahs", {}, D)

@@ -1,4 +1,4 @@
-"""The tiny target on disk, and one Ray for all tests of the dump."""
+"""The tiny target on disk, and a Ray with two logical GPUs."""
 
 from pathlib import Path
 
@@ -15,8 +15,8 @@ def weights(tmp_path_factory) -> Path:
     return save_tiny_llava(tmp_path_factory.mktemp("tiny-llava"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def dump_ray():
-    """Four logical CPUs and two logical GPUs, whatever the machine has."""
+    """Four logical CPUs and two logical GPUs, whatever the machine has; ends with the module."""
     with local_ray(num_cpus=CPUS, num_gpus=LOGICAL_GPUS):
         yield

@@ -16,12 +16,12 @@ from flashbench.settings import save_settings
 from tests.flashbench.dump.source import settings_for, write_source
 
 ROOT = Path(__file__).resolve().parents[3]
-SAMPLES, SECONDS = 10, 150
+SAMPLES, SECONDS = 10, 200
 SCRIPT = ("import sys; from flashbench.dump.pipeline import run_dump; "
           "from flashbench.settings import load_settings; run_dump(load_settings(sys.argv[1]))")
 
 
-def test_a_killed_dump_continues_where_it_was(weights, tmp_path, request):
+def test_a_killed_dump_continues_where_it_was(weights, tmp_path):
     settings = settings_for(weights, write_source(tmp_path / "data", SAMPLES), tmp_path / "run")
     opened, folder = open_source(settings.dump.source), settings.dump_folder
     expected = sorted(opened[index].id for index in range(SAMPLES))
@@ -35,7 +35,6 @@ def test_a_killed_dump_continues_where_it_was(weights, tmp_path, request):
     before = FeatureStore(folder).ids()
     assert 4 <= len(before) < SAMPLES
 
-    request.getfixturevalue("dump_ray")
     summary = run_dump(settings_for(weights, tmp_path / "data", tmp_path / "run", actors=2, batch=1))
     assert (summary.skipped, summary.written) == (len(before), SAMPLES - len(before))
     rows = [row["id"] for path in folder.glob("shard-*.json") for row in json.loads(path.read_text())["samples"]]
