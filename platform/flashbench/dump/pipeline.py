@@ -1,26 +1,29 @@
 """The dump: features of a frozen target for every sample of a source, with Ray Data.
 
-    indices -> identify -> ids | anti-join with the store | unfinished -> Reader -> Extractor -> shards
-    (CPU tasks)                  (driver)                    (CPU actors)  (actors)
+    samples -> identify -> ids | anti-join with the store | unfinished -> Reader -> Extractor -> shards
+               (threads)         (driver)                                 (CPUs)    (the target)
 
 Only rows about samples travel to the driver. It knows no target family and no data set.
 """
 
 import fcntl
 import logging
+import os
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
+import ray
 from ray.data import ActorPoolStrategy, DataContext
 
 from flashbench.console import clock, note, progress
 from flashbench.dump.extract import Extractor
 from flashbench.dump.files import DiskFull
 from flashbench.dump.manifest import Manifest
-from flashbench.dump.plan import in_chunks, make_plan, source_name
+from flashbench.dump.plan import make_plan, source_name
 from flashbench.dump.quarantine import Quarantined, check_budget, write_quarantine
 from flashbench.dump.read import Reader, open_source
 from flashbench.dump.rows import FULL, STORED
@@ -28,6 +31,9 @@ from flashbench.ray_session import ray_session
 from flashbench.settings import Settings
 from specflash.errors import UserError
 from specflash.targets import load_ends, target_fingerprint
+
+HUSHED = {"ray.data._internal.progress": logging.ERROR,                      # "progress bars disabled"
+          "ray.data._internal.execution.streaming_executor": logging.WARNING}  # "execution finished"
 
 
 @dataclass
@@ -59,21 +65,20 @@ def run_dump(settings: Settings) -> DumpSummary:
     is full, and when too many samples are bad; finished samples are kept in every case.
     """
     settings = _with_absolute_paths(settings)
-    dump, folder, started = settings.dump, settings.dump_folder, time.monotonic()
-    total = len(open_source(dump.source))
-    if total == 0:
+    folder, started = settings.dump_folder, time.monotonic()
+    dataset = open_source(settings.dump.source)
+    if len(dataset) == 0:
         raise UserError(f"{source_name(settings)} holds no samples: choose another `dump.source`")
-    cpus = dump.actors * dump.cpus_per_actor + dump.decoders
     _manifest(settings).claim(folder)
-    with _sole_writer(folder), ray_session(settings, num_cpus=cpus), _quiet_ray_data():
-        plan = make_plan(settings, total)
-        written, bad = _extract(settings, plan.todo)
+    with _sole_writer(folder):
+        plan = make_plan(settings, dataset)
+        written, bad = _extract(settings, plan.todo) if plan.todo else (0, [])
         bad += plan.bad
         write_quarantine(folder, source_name(settings), bad)
-    check_budget(bad, total, dump.error_budget, folder)
-    summary = DumpSummary(total=total, written=written, skipped=plan.skipped, quarantined=len(bad),
+    check_budget(bad, len(dataset), settings.dump.error_budget, folder)
+    summary = DumpSummary(total=len(dataset), written=written, skipped=plan.skipped, quarantined=len(bad),
                           duplicates=plan.duplicates, seconds=time.monotonic() - started)
-    assert total == written + plan.skipped + plan.duplicates + len(bad), summary
+    assert summary.total == written + plan.skipped + plan.duplicates + len(bad), summary
     note(f"{summary} in {folder}")
     return summary
 
@@ -89,20 +94,12 @@ def _manifest(settings: Settings) -> Manifest:
 
 def _extract(settings: Settings, todo: dict[str, int]) -> tuple[int, list[Quarantined]]:
     """Run the unfinished samples through readers and actors; returns how many were stored."""
-    if not todo:
-        return 0, []
-    dump, source = settings.dump, settings.dump.source
-    rows = [{"index": index, "id": sample} for sample, index in todo.items()]
-    outcomes = in_chunks(rows, dump.batch).map_batches(
-        Reader, fn_constructor_kwargs={"source": source}, batch_format="pyarrow", batch_size=dump.batch,
-        compute=ActorPoolStrategy(size=dump.decoders), num_cpus=1,
-    ).map_batches(
-        Extractor, fn_constructor_kwargs={"settings": settings}, batch_format="pyarrow",
-        batch_size=dump.batch, compute=ActorPoolStrategy(size=dump.actors),
-        num_cpus=dump.cpus_per_actor, num_gpus=dump.gpus_per_actor)
-    stored, bad = 0, []
-    with progress(f"dump {source.dataset}", len(rows)) as advance, closing(iter(outcomes.iter_rows())) as ended:
-        for row in ended:
+    dump, stored, bad = settings.dump, 0, []
+    title = f"dump {dump.source.dataset}"
+    with (ray_session(settings, num_cpus=dump.actors * dump.cpus_per_actor + dump.decoders), _quiet_ray_data(),
+          progress(title, len(todo)) as advance,
+          closing(iter(_outcomes(settings, todo).iter_rows())) as outcomes):
+        for row in outcomes:
             if row["outcome"] == FULL:
                 raise DiskFull(row["reason"])
             if row["outcome"] == STORED:
@@ -111,6 +108,23 @@ def _extract(settings: Settings, todo: dict[str, int]) -> tuple[int, list[Quaran
                 bad.append(Quarantined(source_name(settings), row["index"], row["id"], row["reason"]))
             advance()
     return stored, bad
+
+
+def _outcomes(settings: Settings, todo: dict[str, int]) -> ray.data.Dataset:
+    """What becomes of each sample (OUTCOME_SCHEMA), in any order.
+
+    One block holds one call's samples, so that a call of an actor gets exactly `dump.batch`.
+    """
+    dump = settings.dump
+    rows = [{"index": index, "id": sample} for sample, index in todo.items()]
+    blocks = [pa.Table.from_pylist(rows[start:start + dump.batch]) for start in range(0, len(rows), dump.batch)]
+    return ray.data.from_arrow(blocks).map_batches(
+        Reader, fn_constructor_kwargs={"source": dump.source}, batch_format="pyarrow", batch_size=dump.batch,
+        compute=ActorPoolStrategy(size=dump.decoders), num_cpus=1,
+    ).map_batches(
+        Extractor, fn_constructor_kwargs={"settings": settings}, batch_format="pyarrow",
+        batch_size=dump.batch, compute=ActorPoolStrategy(size=dump.actors),
+        num_cpus=dump.cpus_per_actor, num_gpus=dump.gpus_per_actor)
 
 
 def _with_absolute_paths(settings: Settings) -> Settings:
@@ -126,16 +140,24 @@ def _with_absolute_paths(settings: Settings) -> Settings:
 
 @contextmanager
 def _quiet_ray_data() -> Iterator[None]:
-    """Our own bar shows the progress; Ray's warnings are still heard."""
-    context, quiet = DataContext.get_current(), logging.getLogger("ray.data._internal.progress")
-    before = context.enable_progress_bars, context.print_on_execution_start, quiet.level
+    """Our own bar shows the progress; Ray's warnings are still heard.
+
+    Ray Data's usage report is off: its thread outlives the session and asks a Prometheus that is
+    not there.
+    """
+    os.environ.setdefault("RAY_DATA_USAGE_DISABLED", "1")
+    context, loggers = DataContext.get_current(), {logging.getLogger(name): level for name, level in HUSHED.items()}
+    before = context.enable_progress_bars, context.print_on_execution_start
+    levels = {logger: logger.level for logger in loggers}
     context.enable_progress_bars, context.print_on_execution_start = False, False
-    quiet.setLevel(logging.ERROR)
+    for logger, level in loggers.items():
+        logger.setLevel(level)
     try:
         yield
     finally:
-        context.enable_progress_bars, context.print_on_execution_start, level = before
-        quiet.setLevel(level)
+        context.enable_progress_bars, context.print_on_execution_start = before
+        for logger, level in levels.items():
+            logger.setLevel(level)
 
 
 @contextmanager

@@ -1,15 +1,13 @@
-"""The CPU side of the dump: who a sample is, and whether its pictures are sound. It knows no target.
+"""The CPU side of the dump: whether a sample's pictures are sound. It knows no target.
 
 A reader decodes every picture in full to prove it sound, yet passes on the encoded bytes: they
 are some ten times smaller than pixels, so blocks stay small, and the target's own processor then
 sees the very bytes that serving would give it.
 """
 
-from functools import lru_cache
-
 import pyarrow as pa
 
-from flashbench.dump.rows import IDENTITY_SCHEMA, READ_SCHEMA, to_row
+from flashbench.dump.rows import READ_SCHEMA, to_row
 from flashbench.settings import SourceSettings
 from specflash.data import Dataset, open_dataset
 from specflash.data.media import load_picture
@@ -17,16 +15,8 @@ from specflash.errors import UserError
 from specflash.records import Sample, picture_bytes
 
 
-@lru_cache(maxsize=1)
 def open_source(source: SourceSettings) -> Dataset:
-    """The data set, opened once per process."""
     return open_dataset(source.dataset, source.path, source.split, source.limit)
-
-
-def identify(batch: pa.Table, source: SourceSettings) -> pa.Table:
-    """Indices -> content ids. Reads and hashes the media, decodes nothing."""
-    rows = [_identity(index, source) for index in batch["index"].to_pylist()]
-    return pa.Table.from_pylist(rows, schema=IDENTITY_SCHEMA)
 
 
 class Reader:
@@ -48,13 +38,6 @@ class Reader:
             return to_row(row["index"], sample, _sound_pictures(sample))
         except (UserError, OSError) as error:
             return {**row, "reason": one_line(error)}
-
-
-def _identity(index: int, source: SourceSettings) -> dict:
-    try:
-        return {"index": index, "id": open_source(source)[index].id}
-    except (UserError, OSError) as error:
-        return {"index": index, "reason": one_line(error)}
 
 
 def _sound_pictures(sample: Sample) -> list[bytes]:

@@ -1,6 +1,6 @@
 """The rows that travel through Ray during a dump. They hold no tensor; it knows no target.
 
-    index -> IDENTITY -> (anti-join) -> READ -> OUTCOME
+    (index, id) -> Reader -> READ_SCHEMA -> Extractor -> OUTCOME_SCHEMA
 """
 
 import json
@@ -9,9 +9,6 @@ from dataclasses import asdict
 import pyarrow as pa
 
 from specflash.records import Sample, Turn
-
-IDENTITY_SCHEMA = pa.schema([("index", pa.int64()), ("id", pa.string()), ("reason", pa.string())])
-"""Who the sample at `index` is, or the reason why nobody can tell."""
 
 READ_SCHEMA = pa.schema([("index", pa.int64()), ("id", pa.string()), ("task", pa.string()),
                          ("turns", pa.string()), ("images", pa.list_(pa.binary())),

@@ -17,7 +17,8 @@ from tests.flashbench.dump.source import settings_for, write_source
 
 ROOT = Path(__file__).resolve().parents[3]
 SAMPLES, SECONDS = 10, 200
-SCRIPT = ("import sys; from flashbench.dump.pipeline import run_dump; "
+# The alarm ends it where this test is itself killed and nobody is left to do so.
+SCRIPT = (f"import signal, sys; signal.alarm({SECONDS + 60}); from flashbench.dump.pipeline import run_dump; "
           "from flashbench.settings import load_settings; run_dump(load_settings(sys.argv[1]))")
 
 
@@ -35,7 +36,7 @@ def test_a_killed_dump_continues_where_it_was(weights, tmp_path):
     before = FeatureStore(folder).ids()
     assert 4 <= len(before) < SAMPLES
 
-    summary = run_dump(settings_for(weights, tmp_path / "data", tmp_path / "run", actors=2, batch=1))
+    summary = run_dump(settings_for(weights, tmp_path / "data", tmp_path / "run", batch=3))
     assert (summary.skipped, summary.written) == (len(before), SAMPLES - len(before))
     rows = [row["id"] for path in folder.glob("shard-*.json") for row in json.loads(path.read_text())["samples"]]
     assert sorted(rows) == expected
