@@ -26,23 +26,27 @@ from flashbench.settings import Settings
 from specflash.errors import UserError
 
 IN_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"  # Ray sets it for the driver of a submitted job
+START_TRIES = 3
 OBJECT_STORE_BYTES = 400 * 2**20  # only metadata travels through Ray
 
 
 @contextmanager
-def ray_session(settings: Settings, num_cpus: float, num_gpus: float | None = None) -> Iterator[None]:
+def ray_session(settings: Settings, num_cpus: float, num_gpus: float = 0) -> Iterator[None]:
     """Hold a Ray cluster open. What was running before stays; what was started here ends.
 
     settings             of the experiment; its run folder must be visible to every node
-    num_cpus, num_gpus   what the stage asks for. A cluster started here has exactly that
-                         (num_gpus None: the GPUs that are there); a joined one keeps its own
+    num_cpus, num_gpus   what the stage asks for. A cluster started here has that many CPUs, and
+                         the machine's GPUs where any are asked for; a joined one keeps its own
+
+    Raises UserError where this machine, working alone, has fewer GPUs than are asked for.
     """
     if ray.is_initialized():
         _tell_if_short(num_cpus, num_gpus)
         yield
         return
     if not _cluster_is_given():
-        with local_ray(num_cpus, num_gpus):
+        with local_ray(num_cpus, None if num_gpus else 0):
+            _check_gpus(num_gpus)
             yield
         return
     ray.init(address="auto", logging_level=logging.WARNING, log_to_driver=False)
@@ -58,19 +62,35 @@ def ray_session(settings: Settings, num_cpus: float, num_gpus: float | None = No
 def local_ray(num_cpus: float, num_gpus: float | None = None) -> Iterator[None]:
     """A cluster on this machine alone: free ports, no dashboard, little memory, gone afterwards.
 
+    num_gpus  logical GPUs; None: those that are there
+
     Ray guards it with a token. Given none, Ray would leave one in the home folder, and every later
     `ray start` on the machine would demand it of its clients.
     """
     os.environ.setdefault("RAY_AUTH_TOKEN", token_hex(32))
     with _environment({"PYTHONPATH": _import_roots(), "PATH": _tools_first(), "RAY_USAGE_STATS_ENABLED": "0",
                        "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}):
-        ray.init(address="local", num_cpus=num_cpus, num_gpus=num_gpus, include_dashboard=False,
-                 object_store_memory=OBJECT_STORE_BYTES, logging_level=logging.ERROR,
-                 log_to_driver=False)
+        _start(num_cpus, num_gpus)
     try:
         yield
     finally:
         ray.shutdown()
+
+
+def _start(num_cpus: float, num_gpus: float | None) -> None:
+    """Start it. Ray gives up where its processes are not up in 30 s, as on a busy machine: try again."""
+    for left in reversed(range(START_TRIES)):
+        try:
+            ray.init(address="local", num_cpus=num_cpus, num_gpus=num_gpus, include_dashboard=False,
+                     object_store_memory=OBJECT_STORE_BYTES, logging_level=logging.ERROR,
+                     log_to_driver=False)
+            return
+        except Exception as error:  # Ray raises several classes here, bare Exception among them
+            ray.shutdown()
+            reason = " ".join(str(error).split())
+            if not left:
+                raise UserError(f"Ray does not start on this machine: {reason}") from error
+            note(f"Ray did not start ({reason}); trying again")
 
 
 def threads_for(cpus: float) -> int:
@@ -119,9 +139,17 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _tell_if_short(num_cpus: float, num_gpus: float | None) -> None:
+def _check_gpus(asked: float) -> None:
+    """No GPU will join a cluster of one machine: waiting for it would never end."""
+    there = ray.cluster_resources().get("GPU", 0)
+    if there < asked:
+        raise UserError(f"this stage asks for {asked:g} GPUs and this machine has {there:g}: ask for fewer "
+                        "(train.gpu, *.gpus_per_actor, *.gpus_per_replica), or join a cluster with RAY_ADDRESS")
+
+
+def _tell_if_short(num_cpus: float, num_gpus: float) -> None:
     there = ray.cluster_resources()
-    for kind, asked in (("CPU", num_cpus), ("GPU", num_gpus or 0)):
+    for kind, asked in (("CPU", num_cpus), ("GPU", num_gpus)):
         if there.get(kind, 0) < asked:
             note(f"the Ray cluster has {there.get(kind, 0):g} {kind}s and this stage asks for {asked:g}: "
                  "it waits until more join")

@@ -105,7 +105,6 @@ class VerifySettings(Section):
 
     prompts: int | None = Field(None, ge=1, description="null: every benchmark prompt")
     max_new_tokens: int = Field(64, ge=1)
-    law_draws: int = Field(0, ge=0)
 
 
 class TaskSettings(Section):

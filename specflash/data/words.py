@@ -6,7 +6,7 @@ Each entry lists interchangeable wordings; a `Speaker` picks among them with its
 from collections.abc import Sequence
 from random import Random
 
-from specflash.data.scenes import Scene, Thing
+from specflash.data.scenes import COLOUR_NAMES, Scene, Thing
 
 Group = Sequence[Thing]
 
@@ -199,3 +199,9 @@ def be(group: Group) -> str:
 
 
 KINDS_WORDS = {kind: words[0][0] for kind, words in NOUNS.items()}
+
+
+def naming_words() -> set[str]:
+    """Every word that names a kind of thing or a colour: what only the picture can tell."""
+    nouns = {form for forms in NOUNS.values() for pair in forms for form in pair}
+    return nouns | {form for pair in YOUNG.values() for form in pair} | set(COLOUR_NAMES)

@@ -22,7 +22,8 @@ def draft_loss(draft: Draft, batch: Batch, anchors: Anchors, predicted: Tensor) 
 
     The target's law comes from its true features; with a draft vocabulary both laws are
     restricted to it and renormalised. A row is correct where the draft's most likely token is the
-    target's most likely token of the whole vocabulary.
+    target's: of the whole vocabulary in eval mode, whose figures are reported; of the draft
+    vocabulary while training, where the other columns would be computed for nothing else.
     """
     wanted = batch.features[anchors.sample, anchors.target]                       # [R, D]
     distance = F.smooth_l1_loss(predicted.float(), wanted.float(), reduction="sum")
@@ -77,5 +78,10 @@ def _target_law(draft: Draft, wanted: Tensor, position: Tensor) -> tuple[Tensor,
     """
     _, row, count = position.unique_consecutive(return_inverse=True, return_counts=True)
     first = count.cumsum(0) - count                                               # [u]
-    logits = draft.ends.head(wanted[first].to(draft.ends.lm_head.dtype))          # [u, V]
-    return draft.restrict(logits).float().softmax(-1)[row], logits.argmax(-1)[row]
+    if draft.training:
+        logits = draft.draft_logits(wanted[first])                                # [u, V_d]
+        best = draft.target_ids(logits.argmax(-1))
+    else:
+        whole = draft.ends.head(wanted[first].to(draft.ends.lm_head.dtype))       # [u, V]
+        logits, best = draft.restrict(whole), whole.argmax(-1)
+    return logits.float().softmax(-1)[row], best[row]

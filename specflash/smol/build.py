@@ -18,8 +18,8 @@ from specflash.data.language import caption, conversation, detail, reasoning
 from specflash.data.scenes import PLACES, Scene, draw_scene
 from specflash.smol.llava_smol import empty_model, llava_processor
 from specflash.smol.lora import LoraLinear, add_lora, lora_tensors
-from specflash.smol.pretrain import ASPECTS, PatchTeacher, all_cells, grid_positions, label, windows
-from specflash.smol.tune import BranchMaker, Conversation, caption_loss
+from specflash.smol.pretrain import ASPECTS, CELLS, PatchTeacher, all_cells, grid_positions, label, windows
+from specflash.smol.tune import BranchMaker, Conversation, caption_loss, choose_cells
 
 FIRST_SEED = 10_000_000
 SHORT_QUESTIONS = ("Describe the image briefly.", "Write a short caption for this image.",
@@ -30,31 +30,31 @@ Report = Callable[[str, int, int, dict[str, float]], None]
 
 @dataclass(frozen=True)
 class Recipe:
-    """Steps and sizes. `coarse` lists (pooling factor, steps) of the last stage, in order."""
+    """Steps and sizes. `visual` lists (visual tokens kept, steps) of the last stage, in order."""
 
     seed: int = 0
     window_steps: int = 600
     window_scenes: int = 12
-    patch_steps: int = 220
+    patch_steps: int = 1400
     patch_batch: int = 8
     patch_lr: float = 1e-3
-    coarse: tuple[tuple[int, int], ...] = ((4, 190), (2, 20), (1, 24))
+    visual: tuple[tuple[int, int], ...] = ((96, 380), (240, 30), (576, 30))
     pictures_per_step: int = 2
     lora_lr: float = 1e-3
-    vision_lr: float = 2e-4
+    vision_lr: float = 1e-4
     save_every: int = 10
 
     @property
     def tune_steps(self) -> int:
-        return sum(steps for _, steps in self.coarse)
+        return sum(steps for _, steps in self.visual)
 
-    def factor(self, step: int) -> int:
-        """Pooling factor of the last stage at `step`."""
-        for factor, steps in self.coarse:
+    def visual_tokens(self, step: int) -> int:
+        """How many visual tokens `step` of the last stage keeps."""
+        for count, steps in self.visual:
             if step < steps:
-                return factor
+                return count
             step -= steps
-        return self.coarse[-1][0]
+        return self.visual[-1][0]
 
 
 class Builder:
@@ -74,6 +74,7 @@ class Builder:
         add_lora(self.model.model.language_model)
         self.teacher = PatchTeacher(self.model.model.vision_tower,
                                     self.model.model.multi_modal_projector, self._words())
+        self.maker = BranchMaker(self.processor.tokenizer, self.processor.image_token_id, CELLS * CELLS)
         self.done = {"windows": 0, "patches": 0, "tune": 0}
         self.optimiser: torch.optim.AdamW | None = None
         self.saved_optimiser: dict | None = None
@@ -150,14 +151,15 @@ class Builder:
         return figures
 
     def _tune_step(self, step: int) -> dict[str, float]:
-        factor, count = self.recipe.factor(step), self.recipe.pictures_per_step
-        maker = BranchMaker(self.processor.tokenizer, self.processor.image_token_id)
+        count = self.recipe.pictures_per_step
         figures = {"loss": 0.0, "entropy": 0.0}
         for number in range(count):
             seed = 3 * FIRST_SEED + step * count + number
-            scene = draw_scene(seed)
-            branches = maker(conversations(scene, Random(f"tune {seed}")), 576 // factor ** 2)
-            loss, entropy = caption_loss(self.model, self._pixels([scene]), branches, factor)
+            scene, rng = draw_scene(seed), Random(f"tune {seed}")
+            shown = label([scene]).aspects["kind"][0] > 0
+            cells = choose_cells(shown, self.recipe.visual_tokens(step), rng)
+            loss, entropy = caption_loss(self.model, self._pixels([scene]),
+                                         self.maker(conversations(scene, rng), cells))
             (loss / count).backward()
             figures["loss"] += loss.item() / count
             figures["entropy"] += entropy.item() / count
@@ -178,8 +180,8 @@ class Builder:
 
     def _save(self, finished: bool) -> None:
         deltas = lora_tensors(self.model.model.language_model)
-        state = {"recipe": asdict(self.recipe), "done": self.done, "teacher": self.teacher.state_dict(), "lora": deltas,
-                 "optimiser": None if finished else self.optimiser.state_dict()}
+        state = {"recipe": asdict(self.recipe), "done": self.done, "teacher": self.teacher.state_dict(),
+                 "lora": deltas, "optimiser": None if finished else self.optimiser.state_dict()}
         unfinished = self.folder / "state.pt.tmp"
         torch.save(state, unfinished)
         unfinished.replace(self.folder / "state.pt")

@@ -22,6 +22,7 @@ from specflash.data.media import load_picture
 from specflash.errors import UserError
 from specflash.records import Output, Prompt, Sample, Span, Turn
 from specflash.targets.base import Ends, Target
+from specflash.targets.packed import can_pack, pack_linears
 
 
 class Llava(Target):
@@ -50,7 +51,10 @@ class Llava(Target):
         except (OSError, ValueError, SafetensorError) as error:
             reason = " ".join(str(error).split())
             raise UserError(f"{folder} holds no LLaVA model that loads: {reason}") from None
-        return cls(name, model.to(device), processor, folder_fingerprint(folder))
+        model = model.to(device).requires_grad_(False)
+        if can_pack(model):
+            pack_linears(model, keep=model.lm_head)
+        return cls(name, model, processor, folder_fingerprint(folder))
 
     @staticmethod
     def load_ends(folder: Path, dtype: torch.dtype) -> Ends:

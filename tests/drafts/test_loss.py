@@ -62,12 +62,21 @@ def test_true_features_are_always_correct():
 def test_a_draft_is_wrong_where_it_cannot_say_the_target_s_token():
     """Correct means the token the target would accept, not the best of the draft vocabulary."""
     ids = torch.arange(V // 2)
-    made, data = draft("specflash", ids), batch()
+    made, data = draft("specflash", ids).eval(), batch()
     anchors = find_anchors(data.answer_mask, K)
     wanted = data.features[anchors.sample, anchors.target]
     sayable = (wanted @ ends().lm_head.T).argmax(-1) < V // 2
     parts = draft_loss(made, data, anchors, wanted)
     assert int(parts.correct.sum()) == int(sayable.sum()) < parts.rows
+
+
+def test_training_and_evaluation_give_the_same_loss():
+    """In training the target's law is computed over the draft vocabulary alone."""
+    made, data = draft("specflash", VOCABULARIES[1]), batch()
+    anchors = find_anchors(data.answer_mask, K)
+    predicted = data.features[anchors.sample, anchors.target] + 0.1
+    training = draft_loss(made.train(), data, anchors, predicted)
+    torch.testing.assert_close(training.loss, draft_loss(made.eval(), data, anchors, predicted).loss)
 
 
 @pytest.mark.parametrize("name", ["specflash", "eagle"])

@@ -10,7 +10,7 @@ import ray
 
 import flashbench
 import specflash
-from flashbench.ray_session import ray_session, threads_for
+from flashbench.ray_session import _check_gpus, _start, ray_session, threads_for
 from flashbench.settings import Settings, load_settings
 from specflash.errors import UserError
 
@@ -72,6 +72,27 @@ def test_an_inner_session_leaves_the_outer_one_running(session, capsys):
         pass
     assert ray.is_initialized()
     assert "asks for 3" in capsys.readouterr().err
+
+
+def test_gpus_that_will_never_come_are_refused(session):
+    with pytest.raises(UserError, match="asks for 2 GPUs and this machine has 0"):
+        _check_gpus(2)
+    _check_gpus(0)
+
+
+def test_a_start_is_tried_again_and_then_given_up_in_one_line(monkeypatch, capsys):
+    tried = []
+
+    def fail(**options):
+        tried.append(options)
+        raise Exception("the head\ndid not come up")
+
+    monkeypatch.setattr(ray, "init", fail)
+    monkeypatch.setattr(ray, "shutdown", lambda: None)
+    with pytest.raises(UserError, match="does not start on this machine: the head did not come up"):
+        _start(num_cpus=1, num_gpus=0)
+    assert len(tried) == 3
+    assert capsys.readouterr().err.count("trying again") == 2
 
 
 def test_a_given_cluster_is_joined_and_left_running(session):

@@ -96,7 +96,8 @@ def _extract(settings: Settings, todo: dict[str, int]) -> tuple[int, list[Quaran
     """Run the unfinished samples through readers and actors; returns how many were stored."""
     dump, stored, bad = settings.dump, 0, []
     title = f"dump {dump.source.dataset}"
-    with (ray_session(settings, num_cpus=dump.actors * dump.cpus_per_actor + dump.decoders), _quiet_ray_data(),
+    with (ray_session(settings, num_cpus=dump.actors * dump.cpus_per_actor + dump.decoders,
+                      num_gpus=dump.actors * dump.gpus_per_actor), _quiet_ray_data(),
           progress(title, len(todo)) as advance,
           closing(iter(_outcomes(settings, todo).iter_rows())) as outcomes):
         for row in outcomes:

@@ -40,3 +40,7 @@ def application(settings: Settings) -> Application:
 def cpus_needed(serve: ServeSettings) -> float:
     """Logical CPUs of the whole application (Serve's own controller and proxy ask for none)."""
     return INGRESS_CPUS + len(serve.methods) * serve.replicas * serve.cpus_per_replica
+
+
+def gpus_needed(serve: ServeSettings) -> float:
+    return len(serve.methods) * serve.replicas * serve.gpus_per_replica

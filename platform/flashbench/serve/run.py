@@ -14,7 +14,7 @@ from ray.serve.schema import LoggingConfig
 
 from flashbench.console import note, say, step
 from flashbench.ray_session import ray_session
-from flashbench.serve.app import application, cpus_needed
+from flashbench.serve.app import application, cpus_needed, gpus_needed
 from flashbench.serve.preflight import check_methods, free_port
 from flashbench.settings import Settings
 from specflash.errors import UserError
@@ -60,7 +60,7 @@ def serving(settings: Settings) -> Iterator[str]:
     """The base URL of the running application, for as long as the context is open."""
     check_methods(settings)
     port = free_port(settings.serve)
-    with ray_session(settings, ceil(cpus_needed(settings.serve))):
+    with ray_session(settings, ceil(cpus_needed(settings.serve)), gpus_needed(settings.serve)):
         serve.start(proxy_location=ProxyLocation.HeadOnly, logging_config=QUIET,
                     http_options=HTTPOptions(host=settings.serve.host, port=port))
         try:
