@@ -67,7 +67,7 @@ class Eagle(Draft):
 
     @property
     def dtype(self) -> torch.dtype:
-        return self.fusion.weight.dtype
+        return self.block.feed_norm.weight.dtype
 
     def loss(self, batch: Batch) -> LossParts:
         """Training: one teacher-forced step. Evaluation: K steps, each fed the feature predicted

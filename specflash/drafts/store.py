@@ -22,6 +22,7 @@ from specflash.catalogue import nearest, pick
 from specflash.drafts import DRAFTS
 from specflash.drafts.base import Draft
 from specflash.errors import UserError
+from specflash.packed import can_pack, pack_linears
 from specflash.targets.base import Target
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
@@ -75,7 +76,7 @@ def save_draft(draft: Draft, folder: Path, target_name: str, target_fingerprint:
 
 
 def load_draft(folder: Path, target: Target) -> Draft:
-    """The draft saved in `folder`, on the target's device and in its dtype, attached and in eval mode.
+    """The draft saved in `folder`, ready to draft: on the target's device, in its dtype, attached, frozen.
 
     Raises UserError where the folder holds no whole draft, or the draft of another target.
     """
@@ -96,7 +97,10 @@ def load_draft(folder: Path, target: Target) -> Draft:
     except (SafetensorError, RuntimeError) as error:
         raise UserError(f"{folder / WEIGHTS} does not hold this draft's tensors "
                         f"({' '.join(str(error).split())}); export the draft again") from None
-    return draft.to(target.device, target.dtype).attach(target.ends).eval()
+    draft = draft.to(target.device, target.dtype).requires_grad_(False).attach(target.ends).eval()
+    if can_pack(draft):
+        pack_linears(draft, keep=lambda layer: True)  # they are few, and `state_dict` stays whole
+    return draft
 
 
 def read_config(folder: Path) -> dict[str, Any]:

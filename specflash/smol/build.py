@@ -38,7 +38,7 @@ class Recipe:
     patch_steps: int = 1400
     patch_batch: int = 8
     patch_lr: float = 1e-3
-    visual: tuple[tuple[int, int], ...] = ((96, 380), (240, 30), (576, 30))
+    visual: tuple[tuple[int, int], ...] = ((96, 430), (240, 15), (576, 15))
     pictures_per_step: int = 2
     lora_lr: float = 1e-3
     vision_lr: float = 1e-4

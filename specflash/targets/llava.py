@@ -20,9 +20,10 @@ from transformers.utils import logging
 from specflash.cache import FixedCache
 from specflash.data.media import load_picture
 from specflash.errors import UserError
+from specflash.packed import can_pack, pack_linears
 from specflash.records import Output, Prompt, Sample, Span, Turn
+from specflash.targets.attention import GROUPED
 from specflash.targets.base import Ends, Target
-from specflash.targets.packed import can_pack, pack_linears
 
 
 class Llava(Target):
@@ -46,14 +47,14 @@ class Llava(Target):
         logging.disable_progress_bar()
         try:
             model = LlavaForConditionalGeneration.from_pretrained(
-                folder, dtype=dtype, attn_implementation="sdpa", local_files_only=True)
+                folder, dtype=dtype, attn_implementation=GROUPED, local_files_only=True)
             processor = AutoProcessor.from_pretrained(folder, local_files_only=True)
         except (OSError, ValueError, SafetensorError) as error:
             reason = " ".join(str(error).split())
             raise UserError(f"{folder} holds no LLaVA model that loads: {reason}") from None
         model = model.to(device).requires_grad_(False)
         if can_pack(model):
-            pack_linears(model, keep=model.lm_head)
+            pack_linears(model, keep=lambda layer: layer is model.lm_head)
         return cls(name, model, processor, folder_fingerprint(folder))
 
     @staticmethod

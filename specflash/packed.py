@@ -6,6 +6,8 @@ rows then cost 1.5 times one row, packed 1.2 times, and one row gets faster too 
 What is computed is the same; every method that decodes, vanilla among them, runs on it.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
@@ -34,13 +36,16 @@ class PackedLinear(nn.Module):
 
 def can_pack(model: nn.Module) -> bool:
     """True where packed layers exist and are known to help: float32 on a CPU with oneDNN."""
-    weight = next(model.parameters())
+    weight = next(model.parameters(), torch.empty(0, dtype=torch.uint8))
     return weight.device.type == "cpu" and weight.dtype == torch.float32 and torch.backends.mkldnn.is_available()
 
 
-def pack_linears(model: nn.Module, keep: nn.Module) -> None:
-    """Replace every nn.Linear inside a frozen model; `keep` is the one whose weight is still read."""
+def pack_linears(model: nn.Module, keep: Callable[[nn.Linear], bool]) -> None:
+    """Replace every nn.Linear inside a frozen model, for good.
+
+    keep  whether a layer also keeps its plain weight, because somebody reads it
+    """
     for parent in list(model.modules()):
         for name, child in list(parent.named_children()):
             if type(child) is nn.Linear:
-                setattr(parent, name, PackedLinear(child, keep_weight=child is keep))
+                setattr(parent, name, PackedLinear(child, keep(child)))

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from specflash.targets.packed import PackedLinear, can_pack, pack_linears
+from specflash.packed import PackedLinear, can_pack, pack_linears
 
 pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this torch has no oneDNN")
 
@@ -28,7 +28,7 @@ def test_every_linear_layer_is_replaced_and_only_the_kept_weight_stays():
     x = torch.randn(3, 8)
     expected, head = model(x), model[2]
     assert can_pack(model)
-    pack_linears(model, keep=head)
+    pack_linears(model, keep=lambda layer: layer is head)
     assert torch.allclose(model(x), expected, atol=1e-6)
     assert not any(isinstance(module, nn.Linear) for module in model.modules())
     assert model[2].weight is head.weight
