@@ -1,0 +1,89 @@
+"""What one pass of the target costs on this machine, by number of rows. It knows no draft.
+
+Verification of K drafts has K + 1 rows. How much more that costs than the one row of vanilla
+decides which K pays, and bounds the speed-up: R ≤ A · t(1) / t(K + 1).
+"""
+
+from statistics import median
+from time import perf_counter
+from typing import Annotated
+
+import torch
+import typer
+
+from flashbench.console import progress
+from flashbench.console import table as show_table
+from specflash.cache import cache_length, causal_mask
+from specflash.data.drawn import TEST_SEED, jpeg
+from specflash.data.scenes import draw_scene
+from specflash.records import Prompt, Sample, Turn
+from specflash.targets import load_target
+from specflash.targets.base import Target
+
+ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16)
+ANSWER = 128
+
+
+class Passes:
+    """A prefilled request whose passes are timed and forgotten."""
+
+    def __init__(self, target: Target, prompt: Prompt):
+        length = cache_length(prompt.length, ANSWER)
+        self.target, self.prompt = target, prompt
+        self.cache, self.mask = target.new_cache(length), causal_mask(length, target.device)
+        self.run(target.embed_prompt(prompt), 1)
+
+    def run(self, embeds: torch.Tensor, keep: int) -> None:
+        start, rows = self.cache.position, embeds.shape[1]
+        positions = self.target.positions(self.prompt, start, rows)
+        self.target.forward(embeds, self.cache, positions, self.mask[start:start + rows][None, None], keep)
+        self.cache.advance(rows)
+
+    def seconds(self, rows: int) -> float:
+        """Of one verification pass of `rows` rows."""
+        ids = torch.randint(self.target.vocabulary, (1, rows), device=self.target.device)
+        _wait(self.target)
+        started = perf_counter()
+        self.run(self.target.embed(ids), rows)
+        _wait(self.target)
+        self.cache.rewind(rows)
+        return perf_counter() - started
+
+
+@torch.inference_mode()
+def time_forwards(target: Target, repeats: int) -> dict[int, float]:
+    """Median seconds per pass by rows; every repeat times all row counts in turn."""
+    sample = Sample("timing", (jpeg(draw_scene(TEST_SEED)),), (Turn("Describe the image."),), "timing")
+    passes = Passes(target, target.encode(sample))
+    taken: dict[int, list[float]] = {rows: [] for rows in ROWS}
+    with progress("passes", repeats * len(ROWS)) as advance:
+        for repeat in range(-1, repeats):  # the first one warms up
+            for rows in ROWS:
+                seconds = passes.seconds(rows)
+                if repeat >= 0:
+                    taken[rows].append(seconds)
+                    advance()
+    return {rows: median(seconds) for rows, seconds in taken.items()}
+
+
+def run(
+    target: Annotated[str, typer.Option(help="catalogue name")] = "llava-smol",
+    weights: Annotated[str | None, typer.Option(help="folder of the weights; none: those that come along")] = None,
+    dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float16")] = "float32",
+    repeats: Annotated[int, typer.Option(min=1)] = 15,
+    threads: Annotated[int, typer.Option(min=1, help="CPU threads")] = 2,
+) -> None:
+    """Time the target's passes by number of rows: python jobs/time_forwards.py --dtype float32"""
+    torch.set_num_threads(threads)
+    times = time_forwards(load_target(target, weights, dtype), repeats)
+    show_table(f"{target}, {dtype}, {threads} threads", ("rows", "ms", "× one row"),
+               [(rows, f"{1e3 * seconds:.1f}", f"{seconds / times[1]:.2f}") for rows, seconds in times.items()])
+
+
+def main() -> None:
+    typer.run(run)
+
+
+def _wait(target: Target) -> None:
+    if target.device.type == "cuda":
+        torch.cuda.synchronize()
