@@ -10,7 +10,8 @@ from typing import Any
 
 from flashbench.bench.rows import HF_GENERATE, PHASES, VANILLA, Row
 from specflash import metrics
-from specflash.metrics import DECODE, E2E, Interval, Window
+from specflash.intervals import Interval
+from specflash.metrics import DECODE, E2E, Window
 
 Line = dict[str, Any]
 
