@@ -148,7 +148,7 @@ def test_nothing_in_common_is_a_mistake(tmp_path):
     one, other = result(tmp_path, "a", many(1)), result(tmp_path, "b", [row("drafty", "q", [1], {"prefill": 1.0})])
     with pytest.raises(UserError, match="no prompt in common"):
         compare(one, other, 0.03)
-    with pytest.raises(UserError, match="no method in common.*--method"):
+    with pytest.raises(UserError, match=r"no method in common.*--method"):
         compare(Result("x", {"a": {}, "b": {}}), Result("y", {"c": {}}), 0.03)
 
 
