@@ -13,10 +13,9 @@ import math
 import pytest
 
 from specflash.conventions import CONVENTIONS, accept_length_conventions
-from specflash.metrics import Row, accept_length
-from specflash.records import PHASES
+from specflash.metrics import E2E, Row, accept_length
 
-NO_TIME = dict.fromkeys(PHASES, 0.0)
+NO_TIME = dict.fromkeys(E2E.phases, 0.0)
 TRACE = [Row("a", kept=[4, 0, 2], drafted=[4, 4, 4], committed=[5, 1, 2], seconds=NO_TIME),
          Row("b", kept=[1, 0], drafted=[2, 0], committed=[2, 1], seconds=NO_TIME)]
 VANILLA = [Row("a", kept=[0, 0], drafted=[0, 0], committed=[1, 1], seconds=NO_TIME)]
