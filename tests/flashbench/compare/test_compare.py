@@ -172,17 +172,20 @@ def test_too_few_prompts_never_judge():
     assert judge(Interval(2.0, 2.0), LEAST_PROMPTS, 0.03) == (Verdict.REGRESSION, None)
 
 
-def test_a_planted_slow_down_is_found_at_the_prompts_the_verdict_asks_for(tmp_path):
-    noise, few = 0.08, 20
-    (decode, _) = compare(result(tmp_path, "a", many(few, noise=noise, seed=1)),
-                          result(tmp_path, "b", many(few, 1.03, noise, seed=2)), 0.03)
-    assert decode.verdict is Verdict.UNCLEAR
-    assert decode.needed > few
-    luck = np.random.default_rng(3).lognormal(0, noise, (200, 2, decode.needed))
-    tokens = np.full_like(luck[:, 0], 2.0)
-    columns = np.stack([1.03 * luck[:, 0], tokens, luck[:, 1], tokens], axis=-1)
-    verdicts = [judge(Interval(*ends), decode.needed, 0.03)[0] for ends in bootstrap_ends(columns, time_ratio).T]
-    assert verdicts.count(Verdict.REGRESSION) / 200 > 0.85
+def verdicts(prompts: int, seed: int) -> list[tuple[Verdict, int | None]]:
+    """Of 200 experiments with a planted slow-down of 3 %, each side with a noise of 8 %."""
+    theirs, ours = np.random.default_rng(seed).lognormal(0, 0.08, (2, 200, prompts))
+    tokens = np.full_like(ours, 2.0)
+    columns = np.stack([1.03 * ours, tokens, theirs, tokens], axis=-1)
+    return [judge(Interval(*ends), prompts, 0.03) for ends in bootstrap_ends(columns, time_ratio).T]
+
+
+def test_a_planted_slow_down_is_found_at_the_prompts_the_verdict_asks_for():
+    """One pilot of 20 may ask for too few by luck, so it is the median pilot that has to be right."""
+    asked = [needed for verdict, needed in verdicts(20, seed=1) if verdict is Verdict.UNCLEAR]
+    assert len(asked) > 100
+    found = [verdict for verdict, _ in verdicts(int(np.median(asked)), seed=2)]
+    assert found.count(Verdict.REGRESSION) >= 0.9 * 200
 
 
 # --- the verb ----------------------------------------------------------------------------------
