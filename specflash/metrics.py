@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from specflash.errors import UserError
+from specflash.intervals import Interval, bootstrap
 
 
 @dataclass(frozen=True)
@@ -115,12 +116,6 @@ class Speedup:
     geometric_mean: float
 
 
-@dataclass(frozen=True)
-class Interval:
-    low: float
-    high: float
-
-
 def accept_length(rows: Sequence[Row]) -> AcceptLength:
     passes = sum(row.passes for row in rows)
     decode_tokens = sum(row.decode_tokens for row in rows)
@@ -162,23 +157,6 @@ def accept_length_interval(rows: Sequence[Row]) -> Interval:
     """95 % interval of the pooled A over prompts."""
     sums = _sum_by_prompt(rows, lambda row: (row.decode_tokens, row.passes))
     return bootstrap(np.array(list(sums.values())), lambda total: total[..., 0] / total[..., 1])
-
-
-def bootstrap(columns: np.ndarray, statistic: Callable[[np.ndarray], np.ndarray],
-              draws: int = 2000, seed: int = 0) -> Interval:
-    """95 % percentile interval of a function of column sums, prompts drawn with replacement.
-
-    columns    [prompts, c]  what is summed; a row stays together, which is what pairs the methods
-    statistic  sums [..., c] -> [...]
-    """
-    prompts = len(columns)
-    if not prompts:
-        return Interval(math.nan, math.nan)
-    times_drawn = np.random.default_rng(seed).multinomial(prompts, np.full(prompts, 1 / prompts), draws)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        values = statistic(times_drawn @ columns)
-    low, high = np.nanquantile(values, [0.025, 0.975])
-    return Interval(float(low), float(high))
 
 
 def geometric_mean(values: Sequence[float]) -> float:

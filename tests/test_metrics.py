@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 
 from specflash.errors import UserError
@@ -12,7 +11,6 @@ from specflash.metrics import (
     Row,
     accept_length,
     accept_length_interval,
-    bootstrap,
     geometric_mean,
     speedup,
     speedup_interval,
@@ -124,23 +122,10 @@ def test_speedup_is_accept_length_times_what_a_pass_costs():
         accept_length([A, B]).pooled * per_token / per_pass)
 
 
-def test_bootstrap_of_a_constant_is_that_constant():
-    interval = bootstrap(np.tile([3.0, 2.0], (7, 1)), lambda total: total[..., 0] / total[..., 1])
-    assert (interval.low, interval.high) == pytest.approx((1.5, 1.5))
-
-
 def test_bootstrap_of_two_prompts_has_the_enumerable_quantiles():
     """Two prompts, A = 8/3 and 2/1: a quarter of the draws has only one of them, so the ends are theirs."""
     interval = accept_length_interval([A, B])
     assert (interval.low, interval.high) == pytest.approx((2.0, 8 / 3))
-
-
-def test_bootstrap_has_the_width_of_the_normal_law():
-    values = np.random.default_rng(1).normal(10, 2, 400)
-    interval = bootstrap(np.stack([values, np.ones(400)], 1), lambda total: total[..., 0] / total[..., 1])
-    half = 1.96 * values.std() / math.sqrt(400)
-    assert interval.low == pytest.approx(values.mean() - half, abs=0.1 * half)
-    assert interval.high == pytest.approx(values.mean() + half, abs=0.1 * half)
 
 
 def test_bootstrap_is_paired():
@@ -154,9 +139,6 @@ def test_bootstrap_is_paired():
 
 def test_bootstrap_repeats_with_its_seed():
     assert speedup_interval([A, B], VANILLA, DECODE) == speedup_interval([A, B], VANILLA, DECODE)
-    columns = np.random.default_rng(0).random((30, 2))
-    first, other = (bootstrap(columns, lambda total: total[..., 0], draws=50, seed=seed) for seed in (0, 1))
-    assert first != other
 
 
 def test_geometric_mean():

@@ -1,7 +1,7 @@
 """The command line: one verb per stage, each a call of one library function. It knows no stage's insides.
 
 `specflash VERB --config FILE key=value …`; `jobs/VERB.py` calls the same `main` for
-`ray job submit`. Exit codes: 0 done, 1 failed (or not lossless), 2 the user has to change
+`ray job submit`. Exit codes: 0 done, 1 failed (not lossless, or slower), 2 the user has to change
 something, 130 interrupted.
 """
 
@@ -92,6 +92,22 @@ def bench(config: Config = DEMO, overrides: Overrides = None) -> None:
     settings = load_settings(config, overrides or ())
     from flashbench.bench import run_bench
     run_bench(settings)
+
+
+@_verb("compare runs/before runs/after --tolerance 0.03\n\n"
+       "Example:  specflash compare runs/demo eagle-answers.jsonl --method eagle",
+       "nothing; exits with 1 when a later result is slower than the first")
+def compare(results: Annotated[list[Path], typer.Argument(
+                metavar="RESULT...", show_default=False,
+                help="Two or more: run folders, Parquet files of rows, EAGLE or FlashSD answer files (.jsonl).")],
+            tolerance: Annotated[float, typer.Option(help="The slow-down that matters, as a share.")] = 0.03,
+            method: Annotated[str | None, typer.Option(
+                metavar="NAME", help="Compare this method only; a file of a single method is taken as it.")] = None,
+            strict: Annotated[bool, typer.Option(
+                "--strict", help="Exit with 1 as well when the prompts are too few to tell.")] = False) -> None:
+    """Compare results prompt by prompt: is a method slower than it was, and is that certain?"""
+    from flashbench.compare import run_compare
+    _exit_unless(run_compare(results, tolerance, method, strict))
 
 
 @_verb("serve serve.port=8000", "nothing; answers on http://127.0.0.1:8000/v1 until interrupted")

@@ -18,7 +18,7 @@ def row(method: str, sample: str, kept: list[int], seconds: dict[str, float], **
             "repeat": 0, "turn": 0, "prompt_tokens": 7, "ids": list(range(tokens)), "tokens": tokens,
             "kept": kept, "drafted": drafted, "committed": committed,
             "seconds": dict.fromkeys(PHASES, 0.0) | seconds, "finish": "length", "identical": True,
-            "question": "What is it?", "pieces": None} | other
+            "question": "What is it?", "text": f"The answer of {method}.", "pieces": None} | other
 
 
 def scripted_rows() -> list[dict[str, Any]]:

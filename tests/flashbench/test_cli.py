@@ -14,8 +14,8 @@ from specflash.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = str(ROOT / "jobs/configs/demo.yaml")
-VERBS = ("demo", "doctor", "prepare", "dump", "train", "verify", "bench", "serve")
-JOBS = tuple(verb for verb in VERBS if verb != "doctor")
+VERBS = ("demo", "doctor", "prepare", "dump", "train", "verify", "bench", "compare", "serve")
+JOBS = tuple(verb for verb in VERBS if verb not in ("doctor", "compare"))
 STAGES = {verb: f"flashbench.{verb}" for verb in VERBS}
 
 
@@ -81,11 +81,21 @@ def test_train_takes_several_drafts_and_demo_may_be_fast(stage):
     assert [fast for _, fast in shown] == [True, False]
 
 
+def test_compare_takes_its_results_in_order(stage):
+    calls = stage("compare")
+    exit_code("compare", "a", "b.parquet", "c.jsonl", "--tolerance", "0.1", "--method", "eagle", "--strict")
+    exit_code("compare", "a", "b")
+    assert calls == [([Path("a"), Path("b.parquet"), Path("c.jsonl")], 0.1, "eagle", True),
+                     ([Path("a"), Path("b")], 0.03, None, False)]
+
+
 @pytest.mark.parametrize(("verb", "verdict", "code"), [
-    ("verify", True, 0), ("verify", False, 1), ("doctor", True, 0), ("doctor", False, 1)])
+    ("verify", True, 0), ("verify", False, 1), ("doctor", True, 0), ("doctor", False, 1),
+    ("compare", True, 0), ("compare", False, 1)])
 def test_a_bad_verdict_is_an_exit_code(stage, verb, verdict, code):
     stage(verb, verdict)
-    assert exit_code(verb, *([] if verb == "doctor" else ["-c", DEMO])) == code
+    arguments = {"doctor": [], "compare": ["runs/before", "runs/after"]}
+    assert exit_code(verb, *arguments.get(verb, ["-c", DEMO])) == code
 
 
 @pytest.mark.parametrize(("argv", "named"), [

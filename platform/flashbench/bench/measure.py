@@ -41,7 +41,7 @@ def measure_prompt(engine: Engine, prompt: BenchPrompt, bench: BenchSettings, sh
             answer = answers[method]
             rows.append({
                 **_about(engine, prompt, encoded), "method": method, "repeat": repeat, "turn": turn,
-                **asdict(answer), "tokens": len(answer.ids),
+                **asdict(answer), "tokens": len(answer.ids), "text": engine.target.decode(answer.ids),
                 "identical": None if reference is None else answer.ids == reference,
                 "pieces": token_pieces(engine, answer.ids) if shown else None})
     return rows

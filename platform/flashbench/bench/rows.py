@@ -29,6 +29,7 @@ SCHEMA = pa.schema([
     ("finish", pa.string()),
     ("identical", pa.bool_()),        # same token ids as vanilla; null when sampling
     ("question", pa.string()),
+    ("text", pa.string()),            # the answer, special tokens left out
     ("pieces", pa.list_(pa.string())),  # text per token, for the few prompts the report shows
 ])
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+from flashbench.bench.answers import write_answers
 from flashbench.bench.measure import measure_prompt, thumbnail, warm_up
 from flashbench.bench.methods import Engine, conditions_fingerprint, draft_fingerprints, load_engine
 from flashbench.bench.prompts import BenchPrompt, bench_prompts, warmup_prompts
@@ -111,6 +112,7 @@ def _fingerprint(conditions: Record, prompt: BenchPrompt) -> str:
 def _write(settings: Settings, records: list[Record]) -> Summary:
     rows = [row for record in records for row in record["rows"]]
     write_rows(rows, settings.run / "bench" / "rows.parquet")
+    write_answers(rows, settings.run / "bench", datetime.fromisoformat(records[-1]["at"]))
     pictures = {record["key"]: record["picture"] for record in records if record["picture"]}
     write_json(settings.run / "bench" / "pictures.json", pictures)
     bench, last = settings.bench, records[-1]

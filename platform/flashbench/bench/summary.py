@@ -10,7 +10,9 @@ from typing import Any
 
 from flashbench.bench.rows import HF_GENERATE, PHASES, VANILLA, Row
 from specflash import metrics
-from specflash.metrics import DECODE, E2E, Interval, Window
+from specflash.conventions import accept_length_conventions
+from specflash.intervals import Interval
+from specflash.metrics import DECODE, E2E, Window
 
 Line = dict[str, Any]
 
@@ -76,6 +78,8 @@ def _line(task: str, rows: Sequence[Row], baseline: Sequence[Row]) -> Line:
         "accept_length_mean": _finite(length.mean_per_sample),
         "accept_length_flashsd_steps": _finite(length.flashsd_steps),
         "accept_length_flashsd_idx": _finite(length.flashsd_idx),
+        "accept_length_conventions": {
+            name: _finite(value) for name, value in accept_length_conventions(accounts).items()},
         "acceptance_by_position": list(length.joint),
         "acceptance_given_previous": [_finite(share) for share in length.conditional],
         **_speedup("decode", accounts, reference, DECODE), **_speedup("e2e", accounts, reference, E2E),

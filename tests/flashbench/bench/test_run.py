@@ -41,6 +41,17 @@ def test_the_summary_is_that_of_the_rows_to_the_last_digit(measured):
         ("llava-1.5", "captions", method) for method in METHODS - {HF_GENERATE}}
 
 
+def test_every_methods_answers_are_written_for_the_speed_scripts(measured):
+    settings, _ = measured
+    folder = settings.run / "bench"
+    assert {path.name for path in folder.glob("answers-*")} == {f"answers-{method}.jsonl" for method in METHODS}
+    rows = {(row["method"], f"captions/{row['sample']}"): row for row in read_rows(folder / "rows.parquet")}
+    for path in folder.glob("answers-*"):
+        for answer in map(json.loads, path.read_text().splitlines()):
+            row, (choice,) = rows[answer["model_id"], answer["question_id"]], answer["choices"]
+            assert (choice["turns"], choice["new_tokens"]) == ([row["text"]], [row["tokens"]])
+
+
 def test_vanilla_keeps_pace_with_the_library(measured):
     (control,) = measured[1]["control"]
     assert control["answers"] == 3
