@@ -1,8 +1,7 @@
 """A small language model that sees no picture, as a draft (arXiv 2404.08856, Fig. 1).
 
-It knows no target family.
-
-It reads the tokens alone, visual positions left out, and drafts what follows, one after the other:
+It knows no target family. It reads the tokens alone, visual positions left out, and drafts what
+follows, one token after the other:
 
     tokens      x0  x1  v   v   v   x5  x6          x6 is pending
     places      0   1               2   3
