@@ -33,7 +33,7 @@ def test_its_settings_are_the_experiment_s_and_count_as_what_it_is(tmp_path):
 def test_a_draft_with_weights_is_missed_where_it_is_not_trained(tmp_path):
     with pytest.raises(UserError, match="specflash train --draft medusa"):
         draft_fingerprints(settings_for(tmp_path, ["vanilla", "medusa"]))
-    with pytest.raises(UserError, match="no draft in .*medusa: config.json is missing"):
+    with pytest.raises(UserError, match=r"no draft in .*medusa: config\.json is missing"):
         ready_draft(settings_for(tmp_path), "medusa", target())
 
 
