@@ -85,17 +85,18 @@ class Medusa(Draft):
         return torch.stack([head(features) for head in self.heads], -2)
 
     def start(self, prompt: Prompt, output: Output, token: int, capacity: int) -> Session:
-        return MedusaSession(self, output.features[0, -1])
+        return MedusaSession(self, output.features[0, -1:])
 
 
 class MedusaSession(Session):
-    """The feature of the last token but the pending one, [D]: all that the heads read."""
+    """The feature of the last token but the pending one, [1, D]: all that the heads read."""
 
     def __init__(self, draft: Medusa, feature: Tensor):
         self._draft, self._feature = draft, feature
 
     def propose(self, sampling: Sampling, generator: torch.Generator | None, limit: int) -> Proposal:
-        return self._draft.choose(self._draft.slots(self._feature)[: max(limit, 0)], sampling, generator)
+        rows = self._draft.slots(self._feature)[0]                                # [K, D]
+        return self._draft.choose(rows[: max(limit, 0)], sampling, generator)
 
     def advance(self, ids: Tensor, features: Tensor) -> None:
-        self._feature = features[-1]
+        self._feature = features[-1:]
