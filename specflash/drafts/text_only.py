@@ -83,7 +83,7 @@ class TextOnly(Draft):
         """
         L = batch.ids.shape[1]
         visual = visual_mask(batch.spans, L, batch.ids.device)                    # [B, L]
-        order = visual.int().argsort(1, stable=True)  # text first; padding stays behind it
+        order = visual.int().argsort(dim=1, stable=True)  # text first; padding stays behind it
         longest = int((~visual).sum(1).max())                                     # T
         rows = self.stream(batch.ids.gather(1, order[:, :longest]))               # [B, T, D]
         places = (~visual).cumsum(1) - 1                                          # [B, L]
