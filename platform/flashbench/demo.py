@@ -11,6 +11,7 @@ import torch
 from flashbench.bench import measure, publish
 from flashbench.bench.table import show_summary
 from flashbench.console import clock, note, say, step
+from flashbench.drafts import needs_training
 from flashbench.dump.pipeline import run_dump
 from flashbench.prepare import run_prepare
 from flashbench.settings import Settings, moved, save_settings
@@ -79,7 +80,7 @@ Done in {clock(seconds)}. Everything is in {settings.run}:
   summary        {settings.run / "summary.json"}
   every answer   {settings.run / "bench" / "rows.parquet"}
   losslessness   {settings.run / "verify.json"}
-  drafts         {", ".join(str(settings.draft_folder(name)) for name in settings.drafts)}
+  drafts         {", ".join(str(settings.draft_folder(name)) for name in settings.drafts if needs_training(name))}
 
 Look at it:
   python -m webbrowser {report.resolve().as_uri()}

@@ -1,6 +1,7 @@
 """What the engine and the trainer need of a draft. It knows no target family and no loop."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -65,6 +66,12 @@ class Session(ABC):
         features  [n, D]  features of the n positions before each of them: row j is h of the
                           token that precedes ids[j]
         """
+
+
+def join_chain(links: Sequence[Proposal]) -> Proposal:
+    """Tokens drafted one after the other, as one proposal."""
+    laws = [link.q for link in links if link.q is not None]
+    return Proposal(torch.cat([link.tokens for link in links]), torch.cat(laws) if laws else None)
 
 
 class Draft(nn.Module, ABC):

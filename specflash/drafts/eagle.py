@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from specflash.drafts.anchors import Anchors, find_anchors
-from specflash.drafts.base import Draft, DraftConfig, LossParts, Session
+from specflash.drafts.base import Draft, DraftConfig, LossParts, Session, join_chain
 from specflash.drafts.blocks import Block, BlockShape, View, initialise
 from specflash.drafts.keys import KeyBuffer, join
 from specflash.drafts.loss import draft_loss
@@ -132,9 +132,7 @@ class EagleSession(Session):
             feature = self._draft.step(self._draft.fuse(chain[-1].tokens, feature)[None], self._buffer)
             chain.append(self._draft.choose(feature, sampling, generator))
         self._buffer.cut(committed)
-        tokens = torch.cat([link.tokens for link in chain])                       # [K]
-        laws = [link.q for link in chain if link.q is not None]
-        return Proposal(tokens, torch.cat(laws) if laws else None)
+        return join_chain(chain)
 
     def advance(self, ids: Tensor, features: Tensor) -> None:
         x = self._draft.fuse(ids, features.to(self._draft.dtype))                 # [n, D]

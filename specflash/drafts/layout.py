@@ -1,4 +1,4 @@
-"""Where each base and each latent stands in the compressed sequence. It knows no tensor of width D.
+"""Where pictures, bases and latents stand in a sequence. It knows no tensor of width D.
 
 One sample, a picture of N = 4 tokens between text, compressed to C = 2:
 
@@ -44,12 +44,11 @@ def lay_out(lengths: Tensor, spans: Sequence[Sequence[Span]], latents: int) -> L
     """lengths [B] bases of each sample; spans per sample, in order; latents C."""
     device, T = lengths.device, int(lengths.max())
     base = torch.arange(T, device=device)
-    visual = torch.zeros(len(spans), T, dtype=torch.bool, device=device)
+    visual = visual_mask(spans, T, device)
     shift = torch.zeros(len(spans), T, dtype=torch.long, device=device)
     before = torch.zeros(len(spans), T, dtype=torch.bool, device=device)
     for b, own in enumerate(spans):
         for start, length in own:
-            visual[b, start : start + length] = True
             shift[b, start + length :] += latents - length
         if own:
             before[b, : own[0][0]] = True
@@ -68,6 +67,15 @@ def lay_out(lengths: Tensor, spans: Sequence[Sequence[Span]], latents: int) -> L
         span_padding=inside >= length[:, None],
         latent_places=first[:, None] + torch.arange(latents, device=device),
     )
+
+
+def visual_mask(spans: Sequence[Sequence[Span]], length: int, device: torch.device) -> Tensor:
+    """True at the visual tokens of each sample: [B, length] bool"""
+    visual = torch.zeros(len(spans), length, dtype=torch.bool, device=device)
+    for b, own in enumerate(spans):
+        for start, count in own:
+            visual[b, start : start + count] = True
+    return visual
 
 
 def sum_by_sample(values: Tensor, owner: Tensor, samples: int) -> Tensor:

@@ -1,8 +1,10 @@
-"""The loss that every feature-regressing draft is trained with. It knows no draft's insides.
+"""The losses drafts are trained with. They know no draft's insides.
 
-    Smooth-L1(ĥ, h)  +  0.1 · soft cross-entropy of the LM head's laws at ĥ and at h
+    draft_loss   Smooth-L1(ĥ, h)  +  0.1 · soft cross-entropy of the LM head's laws at ĥ and at h
+    law_loss     soft cross-entropy of the LM head's laws at ĥ and at h, slot by slot weighted
 
-averaged over the trained rows (EAGLE, arXiv 2401.15077, §4.2; SpecFLASH keeps it).
+averaged over the trained rows. The first is EAGLE's (arXiv 2401.15077, §4.2), which SpecFLASH
+keeps: for drafts that regress to features. The second is for those that only speak tokens.
 """
 
 import torch
@@ -29,19 +31,35 @@ def draft_loss(draft: Draft, batch: Batch, anchors: Anchors, predicted: Tensor) 
     distance = F.smooth_l1_loss(predicted.float(), wanted.float(), reduction="sum")
     regression = distance / predicted.shape[-1]  # mean over D, sum over rows
     position = anchors.sample * batch.ids.shape[1] + anchors.target               # [R]
-    classification, hit = _SoftCrossEntropy.apply(predicted, wanted, position, draft)
-    rows = len(predicted)
-    return LossParts(
-        loss=(regression + CLASSIFICATION_WEIGHT * classification) / max(rows, 1),
-        rows=rows,
-        correct=torch.bincount(anchors.slot[hit], minlength=draft.config.k),
-        total=torch.bincount(anchors.slot, minlength=draft.config.k),
-        parts={"regression": regression.item(), "classification": classification.item()},
-    )
+    entropy, hit = _SoftCrossEntropy.apply(predicted, wanted, position, draft)
+    classification = entropy.sum()
+    loss = (regression + CLASSIFICATION_WEIGHT * classification) / max(len(predicted), 1)
+    return _account(draft, anchors, hit, loss,
+                    {"regression": regression.item(), "classification": classification.item()})
+
+
+def law_loss(draft: Draft, batch: Batch, anchors: Anchors, predicted: Tensor, decay: float = 1.0) -> LossParts:
+    """predicted  [R, D]  what the draft gives the frozen LM head, in the order of `anchors`
+    decay      slot i counts decay^i
+
+    Laws and the count of correct rows are those of `draft_loss`.
+    """
+    wanted = batch.features[anchors.sample, anchors.target]                       # [R, D]
+    position = anchors.sample * batch.ids.shape[1] + anchors.target               # [R]
+    entropy, hit = _SoftCrossEntropy.apply(predicted, wanted, position, draft)
+    loss = (entropy * decay ** anchors.slot).sum() / max(len(predicted), 1)
+    return _account(draft, anchors, hit, loss, {"classification": entropy.sum().item()})
+
+
+def _account(draft: Draft, anchors: Anchors, hit: Tensor, loss: Tensor, parts: dict[str, float]) -> LossParts:
+    """hit  [R] bool  rows whose most likely token is the target's"""
+    return LossParts(loss, len(hit),
+                     correct=torch.bincount(anchors.slot[hit], minlength=draft.config.k),
+                     total=torch.bincount(anchors.slot, minlength=draft.config.k), parts=parts)
 
 
 class _SoftCrossEntropy(torch.autograd.Function):
-    """Σ over rows of -Σ_v p(v) log q(v), and which rows have the target's most likely token.
+    """-Σ_v p(v) log q(v) of each row [R], and which rows have the target's most likely token [R].
 
     The head is frozen, so the gradient (q - p)·head is formed in the forward pass, chunk by
     chunk: at no time do logits of more than CHUNK rows exist. Up to K rows share one true
@@ -51,24 +69,25 @@ class _SoftCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx, predicted: Tensor, wanted: Tensor, position: Tensor,
                 draft: Draft) -> tuple[Tensor, Tensor]:
-        total = torch.zeros((), device=predicted.device)
+        entropy = torch.zeros(len(predicted), device=predicted.device)
         hit = torch.zeros(len(predicted), dtype=torch.bool, device=predicted.device)
         gradient = torch.zeros_like(predicted)
         for chunk in position.argsort().split(CHUNK):
             p, best = _target_law(draft, wanted[chunk], position[chunk])          # [r, V_d], [r]
             logits = draft.draft_logits(predicted[chunk]).float()                 # [r, V_d]
             log_q = logits.log_softmax(-1)
-            total -= (p * log_q).sum()
+            entropy[chunk] = -(p * log_q).sum(-1)
             hit[chunk] = draft.target_ids(logits.argmax(-1)) == best
             if ctx.needs_input_grad[0]:
                 gradient[chunk] = draft.pull_back(log_q.exp() - p).to(gradient.dtype)
         ctx.save_for_backward(gradient)
         ctx.mark_non_differentiable(hit)
-        return total, hit
+        return entropy, hit
 
     @staticmethod
     def backward(ctx, scale: Tensor, _: Tensor) -> tuple[Tensor, None, None, None]:
-        return scale.to(ctx.saved_tensors[0].dtype) * ctx.saved_tensors[0], None, None, None
+        gradient, = ctx.saved_tensors                                             # [R, D]
+        return scale[:, None].to(gradient.dtype) * gradient, None, None, None
 
 
 def _target_law(draft: Draft, wanted: Tensor, position: Tensor) -> tuple[Tensor, Tensor]:

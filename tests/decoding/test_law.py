@@ -5,6 +5,7 @@ import torch
 
 from specflash.cache import FixedCache
 from specflash.decoding import generate
+from specflash.drafts.store import make_draft
 from specflash.records import Output, Prompt
 from specflash.sampling import Sampling, distribution
 from specflash.targets.base import Ends, Target
@@ -69,8 +70,8 @@ class Markov(Target):
 Q = torch.tensor([[0.2, 0.5, 0.3], [0.6, 0.1, 0.3]])
 
 
-LAW_DRAFTS = {"vanilla": VANILLA, "deterministic": Scripted(2, lambda committed: [1, 0]),
-              "sampled": Scripted(2, lambda committed: [], q=Q)}
+LAW_DRAFTS = {"vanilla": VANILLA, "ngram": make_draft("ngram", {"k": 2}, 3),
+              "deterministic": Scripted(2, lambda committed: [1, 0]), "sampled": Scripted(2, lambda committed: [], q=Q)}
 
 
 @pytest.mark.parametrize("name", LAW_DRAFTS)

@@ -5,8 +5,8 @@ import torch.nn.functional as F
 from specflash.drafts import loss as loss_module
 from specflash.drafts.anchors import find_anchors
 from specflash.drafts.collate import collate
-from specflash.drafts.loss import draft_loss
-from tests.drafts.toy import D, K, V, draft, ends, features
+from specflash.drafts.loss import draft_loss, law_loss
+from tests.drafts.toy import SETTINGS, D, K, V, draft, ends, features
 
 VOCABULARIES = [None, torch.tensor([7, 3, 39, 0, 12])]
 
@@ -79,7 +79,27 @@ def test_training_and_evaluation_give_the_same_loss():
     torch.testing.assert_close(training.loss, draft_loss(made.eval(), data, anchors, predicted).loss)
 
 
-@pytest.mark.parametrize("name", ["specflash", "eagle"])
+@pytest.mark.parametrize("vocabulary_ids", VOCABULARIES)
+@pytest.mark.parametrize("chunk", [3, 256])
+def test_the_loss_of_laws_is_that_of_the_definition(vocabulary_ids, chunk, monkeypatch):
+    monkeypatch.setattr(loss_module, "CHUNK", chunk)
+    made, data = draft("medusa", vocabulary_ids), batch()
+    anchors = find_anchors(data.answer_mask, K)
+    predicted = torch.randn(len(anchors.slot), D, requires_grad=True)
+    wanted = data.features[anchors.sample, anchors.target]
+    head = ends().lm_head if vocabulary_ids is None else ends().lm_head[vocabulary_ids]
+    entropy = -((wanted @ head.T).softmax(-1) * (predicted @ head.T).log_softmax(-1)).sum(-1)
+    weights = torch.tensor([1, 0.5, 0.25, 0.125])[anchors.slot]
+    parts = law_loss(made, data, anchors, predicted, decay=0.5)
+    torch.testing.assert_close(parts.loss, (weights * entropy).mean())
+    assert parts.parts["classification"] == pytest.approx(entropy.sum().item(), rel=1e-5)
+    assert parts.total.tolist() == [16, 14, 12, 10]
+    ours, = torch.autograd.grad(3 * parts.loss, predicted)
+    theirs, = torch.autograd.grad(3 * (weights * entropy).mean(), predicted)
+    torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
 def test_a_batch_without_answers_gives_zero_and_zero_gradients(name):
     made = draft(name)
     parts = made.loss(collate([features(9)]))

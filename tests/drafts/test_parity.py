@@ -12,7 +12,8 @@ LENGTH, PROMPT = 40, 18
 
 VARIANTS = [("specflash", {}), ("specflash", {"layers": 2}), ("specflash", {"input_norm": False}),
             ("specflash", {"fuse_prefix": False}), ("specflash", {"k": 1}),
-            ("eagle", {}), ("eagle", {"k": 2}), ("eagle", {"input_norm": False})]
+            ("eagle", {}), ("eagle", {"k": 2}), ("eagle", {"input_norm": False}),
+            ("medusa", {}), ("medusa", {"layers": 2}), ("text-only", {}), ("text-only", {"layers": 1, "k": 2})]
 
 SPANS = [NO_PICTURE, ONE_PICTURE, TWO_PICTURES]
 

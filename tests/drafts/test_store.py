@@ -5,6 +5,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from specflash.drafts import DRAFTS
 from specflash.drafts.store import load_draft, make_draft, save_draft
 from specflash.errors import UserError
 from specflash.sampling import Sampling
@@ -30,7 +31,7 @@ def refused(folder, words: str, by=None) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["specflash", "eagle"])
+@pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("vocabulary_ids", [None, VOCABULARY])
 def test_a_loaded_draft_drafts_like_the_saved_one(tmp_path, name, vocabulary_ids):
     made = draft(name, vocabulary_ids)
@@ -125,6 +126,6 @@ def test_wrong_settings_name_the_nearest():
         make_draft("specflahs", {}, D)
 
 
-@pytest.mark.parametrize("name", [*SETTINGS, "vanilla"])
+@pytest.mark.parametrize("name", DRAFTS)
 def test_every_draft_of_the_catalogue_can_be_made_from_nothing_but_a_width(name):
     assert make_draft(name, {}, 128).config.width == 128

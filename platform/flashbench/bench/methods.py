@@ -4,17 +4,14 @@ It knows no prompt and keeps no time.
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 
 from flashbench.bench.rows import VANILLA
-from flashbench.fingerprint import digest, draft_fingerprint, engine_fingerprint
+from flashbench.drafts import ready_draft, what_it_follows_from
+from flashbench.fingerprint import digest, engine_fingerprint
 from flashbench.settings import Settings
 from specflash.drafts.base import Draft
-from specflash.drafts.store import load_draft
-from specflash.drafts.vanilla import Vanilla, VanillaConfig
-from specflash.errors import UserError
 from specflash.targets import load_target, target_fingerprint
 from specflash.targets.base import Target
 
@@ -31,10 +28,7 @@ def load_engine(settings: Settings, dtype: str) -> Engine:
     torch.set_num_threads(settings.threads)
     choice = settings.target
     target = load_target(choice.name, choice.weights, dtype, choice.device)
-    drafts: dict[str, Draft] = {VANILLA: Vanilla(VanillaConfig(width=target.width)).attach(target.ends)}
-    for name in draft_names(settings):
-        drafts[name] = load_draft(settings.draft_folder(name), target).eval()
-    return Engine(target, drafts)
+    return Engine(target, {name: ready_draft(settings, name, target) for name in (VANILLA, *draft_names(settings))})
 
 
 def draft_names(settings: Settings) -> list[str]:
@@ -43,9 +37,8 @@ def draft_names(settings: Settings) -> list[str]:
 
 
 def draft_fingerprints(settings: Settings) -> dict[str, str]:
-    """Hash per draft. Raises UserError for a draft that has not been trained."""
-    return {name: draft_fingerprint(_trained(settings.draft_folder(name), name))
-            for name in draft_names(settings)}
+    """Hash per draft. Raises UserError for an unknown draft, and one that has not been trained."""
+    return {name: what_it_follows_from(settings, name) for name in draft_names(settings)}
 
 
 def conditions_fingerprint(settings: Settings, dtype: str) -> str:
@@ -53,9 +46,3 @@ def conditions_fingerprint(settings: Settings, dtype: str) -> str:
     target = settings.target
     return digest([target.name, target_fingerprint(target.name, target.weights), dtype, target.device,
                    settings.threads, engine_fingerprint()])
-
-
-def _trained(folder: Path, name: str) -> Path:
-    if not (folder / "model.safetensors").is_file():
-        raise UserError(f"no trained draft `{name}` in {folder}; run `specflash train --draft {name}` first")
-    return folder

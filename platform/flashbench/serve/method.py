@@ -6,17 +6,13 @@ from contextlib import aclosing
 
 from ray import serve
 
+from flashbench.drafts import ready_draft
 from flashbench.ray_session import use_threads
 from flashbench.serve.decode import answer
 from flashbench.serve.events import Event, Order
 from flashbench.serve.relay import relay
 from flashbench.settings import Settings
-from specflash.catalogue import pick
-from specflash.drafts import DRAFTS
-from specflash.drafts.base import Draft
-from specflash.drafts.store import load_draft, make_draft
 from specflash.targets import load_target
-from specflash.targets.base import Target
 
 
 @serve.deployment(max_ongoing_requests=1)
@@ -29,7 +25,7 @@ class Method:
         self._max_prompt_tokens = settings.serve.max_prompt_tokens
         self._target = load_target(settings.target.name, settings.target.weights, settings.serve.dtype,
                                    settings.target.device)
-        self._draft = ready_draft(method, settings, self._target)
+        self._draft = ready_draft(settings, method, self._target)
 
     async def decode(self, order: Order) -> AsyncGenerator[Event, None]:
         def work() -> Generator[Event, None, None]:
@@ -38,10 +34,3 @@ class Method:
         async with aclosing(relay(work, self._pool)) as events:
             async for event in events:
                 yield event
-
-
-def ready_draft(method: str, settings: Settings, target: Target) -> Draft:
-    """Attached and in eval mode; from its folder, where there is something to train."""
-    if pick(DRAFTS, method, "method").trainable:
-        return load_draft(settings.draft_folder(method), target)
-    return make_draft(method, {}, target.width).attach(target.ends).eval()

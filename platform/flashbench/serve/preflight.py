@@ -3,8 +3,8 @@
 import errno
 import socket
 
+from flashbench.drafts import needs_training
 from flashbench.settings import ServeSettings, Settings
-from specflash.catalogue import pick
 from specflash.drafts import DRAFTS
 from specflash.drafts.store import read_config
 from specflash.errors import UserError
@@ -19,7 +19,7 @@ def check_methods(settings: Settings) -> None:
     for method in methods:
         if methods.count(method) > 1:
             raise UserError(f"serve.methods names `{method}` twice")
-        if pick(DRAFTS, method, "method").trainable:
+        if needs_training(method):
             _check_draft(settings, method)
 
 

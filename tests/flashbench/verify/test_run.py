@@ -7,6 +7,7 @@ import torch
 
 import specflash.decoding
 from flashbench.bench import methods
+from flashbench.bench.rows import VANILLA
 from flashbench.verify import run as verify_run
 from flashbench.verify import run_verify
 from flashbench.verify.compare import first_difference, top_two_gap
@@ -77,8 +78,9 @@ class StubbornSession(Session):
 
 def test_an_engine_that_accepts_everything_is_found_out(tmp_path, monkeypatch, capsys):
     settings = make_experiment(tmp_path, prompts=1)
-    monkeypatch.setattr(methods, "load_draft", lambda folder, target: Stubborn(
-        Vanilla.Config(width=target.width, k=2)))
+    ready = methods.ready_draft
+    monkeypatch.setattr(methods, "ready_draft", lambda settings, name, target: (
+        ready(settings, name, target) if name == VANILLA else Stubborn(Vanilla.Config(width=target.width, k=2))))
     assert run_verify(settings), "token 7 is never the target's choice, so a right engine rejects it"
 
     def accept_all(drafted, q, p, generator):
