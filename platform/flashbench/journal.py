@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from flashbench.dump.files import write_whole
+from specflash.files import write_whole
 
 Record = dict[str, Any]
 

@@ -7,8 +7,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Self
 
-from flashbench.dump.files import write_whole
 from specflash.errors import UserError
+from specflash.files import write_whole
 
 FORMAT = 1
 FILE = "manifest.json"

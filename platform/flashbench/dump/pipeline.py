@@ -21,15 +21,16 @@ from ray.data import ActorPoolStrategy, DataContext
 
 from flashbench.console import clock, note, progress
 from flashbench.dump.extract import Extractor
-from flashbench.dump.files import DiskFull
 from flashbench.dump.manifest import Manifest
 from flashbench.dump.plan import make_plan, source_name
 from flashbench.dump.quarantine import Quarantined, check_budget, write_quarantine
 from flashbench.dump.read import Reader, open_source
 from flashbench.dump.rows import FULL, STORED
+from flashbench.dump.source import write_source
 from flashbench.ray_session import ray_session
 from flashbench.settings import Settings
 from specflash.errors import UserError
+from specflash.files import DiskFull
 from specflash.targets import load_ends, target_fingerprint
 
 HUSHED = {"ray.data._internal.progress": logging.ERROR,                      # "progress bars disabled"
@@ -72,6 +73,7 @@ def run_dump(settings: Settings) -> DumpSummary:
     _manifest(settings).claim(folder)
     with _sole_writer(folder):
         plan = make_plan(settings, dataset)
+        write_source(folder, settings.dump.source, plan.ids)
         written, bad = _extract(settings, plan.todo) if plan.todo else (0, [])
         bad += plan.bad
         write_quarantine(folder, source_name(settings), bad)

@@ -4,8 +4,8 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from flashbench.dump.files import write_whole
 from specflash.errors import UserError
+from specflash.files import write_whole
 
 FILE = "quarantine.jsonl"
 REASONS_SHOWN = 3

@@ -16,8 +16,8 @@ import torch
 from safetensors.torch import save
 from torch import Tensor
 
-from flashbench.dump.files import write_whole
 from flashbench.dump.manifest import library_versions
+from specflash.files import write_whole
 from specflash.records import Features
 
 PARTS = ("ids", "features", "answer_mask", "spans")

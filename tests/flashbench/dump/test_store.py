@@ -8,11 +8,11 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from flashbench.dump.files import DiskFull
 from flashbench.dump.manifest import Manifest
 from flashbench.dump.shards import Row, ShardWriter, Writer, piece_name
 from flashbench.dump.store import FeatureStore
 from specflash.errors import UserError
+from specflash.files import DiskFull
 from specflash.records import Features
 
 WIDTH = 6
@@ -119,7 +119,7 @@ def test_a_full_disk_is_one_line_and_keeps_what_was_finished(tmp_path, full):
     write(tmp_path, features("a"))
     unfinished = tmp_path / f"shard-{piece_name(['b'])}-0{full}.tmp"
     unfinished.symlink_to("/dev/full")
-    with pytest.raises(DiskFull, match=r"no space left .*finished samples are kept.*run the same command again"):
+    with pytest.raises(DiskFull, match=r"no space left .*what is finished is kept.*run the same command again"):
         write(tmp_path, features("b"))
     assert not unfinished.is_symlink()
     assert FeatureStore(tmp_path).ids() == ["a"]
