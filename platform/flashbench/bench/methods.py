@@ -12,7 +12,7 @@ from flashbench.bench.rows import VANILLA
 from flashbench.fingerprint import digest, draft_fingerprint, engine_fingerprint
 from flashbench.settings import Settings
 from specflash.drafts.base import Draft
-from specflash.drafts.store import load_draft
+from specflash.drafts.store import WEIGHTS, check_draft, check_settings, load_draft
 from specflash.drafts.vanilla import Vanilla, VanillaConfig
 from specflash.errors import UserError
 from specflash.targets import load_target, target_fingerprint
@@ -43,9 +43,8 @@ def draft_names(settings: Settings) -> list[str]:
 
 
 def draft_fingerprints(settings: Settings) -> dict[str, str]:
-    """Hash per draft. Raises UserError for a draft that has not been trained."""
-    return {name: draft_fingerprint(_trained(settings.draft_folder(name), name))
-            for name in draft_names(settings)}
+    """Hash per draft. Raises UserError for one that is missing, broken, or not what the settings ask for."""
+    return {name: draft_fingerprint(_trained(settings, name)) for name in draft_names(settings)}
 
 
 def conditions_fingerprint(settings: Settings, dtype: str) -> str:
@@ -55,7 +54,10 @@ def conditions_fingerprint(settings: Settings, dtype: str) -> str:
                    settings.threads, engine_fingerprint()])
 
 
-def _trained(folder: Path, name: str) -> Path:
-    if not (folder / "model.safetensors").is_file():
+def _trained(settings: Settings, name: str) -> Path:
+    folder = settings.draft_folder(name)
+    if not (folder / WEIGHTS).is_file():
         raise UserError(f"no trained draft `{name}` in {folder}; run `specflash train --draft {name}` first")
+    check_draft(folder)
+    check_settings(folder, settings.drafts.get(name, {}))
     return folder

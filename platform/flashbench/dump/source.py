@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from flashbench.dump.manifest import Manifest
 from flashbench.dump.store import FeatureStore
 from flashbench.settings import SourceSettings
 from specflash.errors import UserError
@@ -23,7 +24,8 @@ def write_source(folder: Path, source: SourceSettings, ids: Iterable[str]) -> No
 
 
 def source_store(folder: Path) -> FeatureStore:
-    """The finished samples of the source that was dumped last."""
+    """The finished samples of the source that was dumped last. Raises UserError where there is no such store."""
+    Manifest.load(folder)
     return FeatureStore(folder, only=frozenset(_read(folder)["ids"]))
 
 
