@@ -149,6 +149,25 @@ def test_wrong_targets_are_refused_in_one_line(name, weights, said):
     assert "\n" not in str(error.value)
 
 
+def test_a_plain_target_has_nothing_of_ours_inside_and_says_the_same(folder, target):
+    plain = load_target("llava-1.5", str(folder), "float32", "cpu", plain=True)
+    assert {type(layer) for layer in plain.model.modules() if "Linear" in type(layer).__name__} == {torch.nn.Linear}
+    assert plain.model.config.text_config._attn_implementation == "sdpa"
+    prompt = target.encode(make_sample())
+    torch.testing.assert_close(forward(plain, prompt, 3).logits, forward(target, prompt, 3).logits,
+                               atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("device", "said"), [
+    ("foo", "not a device this runs on; known: auto, cpu, cuda"), ("cuda:7", "torch finds 0 CUDA devices"),
+    ("cuda", "torch finds 0 CUDA devices"), ("cuda:x", "not a device"), ("meta", "not a device")])
+def test_a_device_that_is_not_there_is_refused_in_one_line(folder, monkeypatch, device, said):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(UserError, match=said) as error:
+        load_target("llava-1.5", str(folder), device=device)
+    assert "\n" not in str(error.value)
+
+
 def test_a_truncated_weights_file_is_refused_in_one_line(tmp_path):
     folder = save_tiny_llava(tmp_path)
     file = folder / "model.safetensors"
