@@ -77,5 +77,5 @@ def _identities(dataset: Dataset) -> Iterator[tuple[str | None, str | None]]:
 def _identity(dataset: Dataset, index: int) -> tuple[str | None, str | None]:
     try:
         return dataset[index].id, None
-    except (UserError, OSError) as error:
+    except (UserError, OSError, ValueError) as error:
         return None, one_line(error)

@@ -13,6 +13,7 @@ from ray.train.torch import TorchConfig, TorchTrainer
 from flashbench.console import note
 from flashbench.dump.source import check_source, source_store
 from flashbench.dump.store import FeatureStore
+from flashbench.lock import sole_writer
 from flashbench.ray_session import ray_session
 from flashbench.settings import Settings
 from flashbench.track import log_training
@@ -79,12 +80,17 @@ def run_train(settings: Settings, drafts: Sequence[str] | None = None) -> list[T
     jobs = [job_of(settings, store, name) for name in names]
     missing = [job for job in jobs if job.done is None]
     if missing:
-        train = settings.train
-        gpus = train.workers if train.gpu else 0
-        with ray_session(settings, num_cpus=train.workers * train.cpus_per_worker, num_gpus=gpus):
-            for job in missing:
-                fit(settings, job, store)
+        with sole_writer(settings.run / "drafts", "training"):
+            _train_missing(settings, missing, store)
     return [_summary(settings, job) for job in jobs]
+
+
+def _train_missing(settings: Settings, missing: list[Job], store: FeatureStore) -> None:
+    train = settings.train
+    gpus = train.workers if train.gpu else 0
+    with ray_session(settings, num_cpus=train.workers * train.cpus_per_worker, num_gpus=gpus):
+        for job in missing:
+            fit(settings, job, store)
 
 
 def job_of(settings: Settings, store: FeatureStore, name: str) -> Job:

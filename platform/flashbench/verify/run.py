@@ -18,6 +18,7 @@ from flashbench.bench.rows import HF_GENERATE, VANILLA
 from flashbench.console import note, progress
 from flashbench.fingerprint import digest
 from flashbench.journal import Journal, Record
+from flashbench.lock import sole_writer
 from flashbench.settings import Settings
 from flashbench.verify.compare import first_difference, top_two_gap
 from flashbench.verify.verdict import EXACT, FLOAT, OUTSIDE, Outcome, Verdict
@@ -56,6 +57,11 @@ def run_verify(settings: Settings) -> Verdict:
 
     Answers compared before with the same weights, settings and code are not decoded again.
     """
+    with sole_writer(settings.run / "verify", "verify"):
+        return _verify(settings)
+
+
+def _verify(settings: Settings) -> Verdict:
     journal = Journal(settings.run / "verify" / "rows.jsonl")
     prompts = spread(bench_prompts(settings), settings.verify.prompts)
     drafts = draft_fingerprints(settings)
