@@ -3,13 +3,14 @@
 import pytest
 
 from flashbench.dump.plan import make_plan
+from flashbench.dump.quarantine import read_quarantine, write_quarantine
 from flashbench.dump.read import open_source
 from flashbench.dump.source import check_source, source_store, write_source
 from flashbench.dump.store import FeatureStore
 from flashbench.settings import SourceSettings
 from flashbench.train.run import run_train
 from specflash.errors import UserError
-from tests.flashbench.dump.source import settings_for
+from tests.flashbench.dump.source import exchange, settings_for, write_rows
 from tests.flashbench.dump.source import write_source as write_pictures
 from tests.flashbench.dump.test_store import features, write
 from tests.flashbench.train.conftest import make_experiment
@@ -56,3 +57,19 @@ def test_a_plan_names_finished_and_unfinished_samples_of_its_source_only(weights
     plan = make_plan(settings, dataset)
     assert plan.ids == set(ids)
     assert list(plan.todo) == [ids[0], ids[2]]
+
+
+@pytest.mark.parametrize("spoil", [{"question": "half \udc80"}, {"image": "images/\0.jpg"}, {"image": "\udc80.jpg"}])
+def test_text_and_names_that_cannot_be_written_make_a_sample_bad_and_no_more(weights, tmp_path, spoil):
+    folder = write_pictures(tmp_path / "data", 2)
+    rows = [exchange(0), exchange(1)]
+    rows[0]["image"] = spoil.get("image", rows[0]["image"])
+    rows[0]["conversations"][0]["value"] = spoil.get("question", rows[0]["conversations"][0]["value"])
+    write_rows(folder, rows)
+    settings = settings_for(weights, folder, tmp_path / "run")
+    settings.dump_folder.mkdir(parents=True)
+    plan = make_plan(settings, open_source(settings.dump.source))
+    assert [entry.index for entry in plan.bad] == [0]
+    assert len(plan.todo) == 1
+    write_quarantine(settings.dump_folder, "source", plan.bad)
+    assert read_quarantine(settings.dump_folder)[0].reason == plan.bad[0].reason
