@@ -14,6 +14,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from specflash.errors import UserError
+
 Picture = Path | bytes
 """An encoded picture (JPEG, PNG, …): where it lies, or the bytes themselves."""
 
@@ -47,13 +49,19 @@ def picture_bytes(picture: Picture) -> bytes:
 
 
 def sample_id(images: tuple[Picture, ...], turns: tuple[Turn, ...]) -> str:
-    """32 hex digits that depend on the media bytes and the text only."""
+    """32 hex digits that depend on the media bytes and the text only.
+
+    Raises UserError where the text holds half a character, which no encoding has.
+    """
     digest = sha256()
     for image in images:
         digest.update(sha256(picture_bytes(image)).digest())
-    for turn in turns:
-        digest.update(b"\x00q" + turn.question.encode())
-        digest.update(b"\x00a" + (turn.answer or "").encode())
+    try:
+        for turn in turns:
+            digest.update(b"\x00q" + turn.question.encode())
+            digest.update(b"\x00a" + (turn.answer or "").encode())
+    except UnicodeEncodeError as error:
+        raise UserError(f"the text holds half a character ({error.object[error.start]!r}); correct it") from None
     return digest.hexdigest()[:32]
 
 

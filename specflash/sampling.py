@@ -11,6 +11,9 @@ from torch import Tensor
 
 from specflash.errors import UserError
 
+COLDEST = 1e-30
+"""A lower temperature counts as this one: the law is the same in float32, and logits / temperature stays finite."""
+
 
 @dataclass(frozen=True)
 class Sampling:
@@ -41,7 +44,7 @@ def distribution(logits: Tensor, sampling: Sampling) -> Tensor:
     if sampling.temperature == 0:
         law = torch.zeros(logits.shape, dtype=torch.float32, device=logits.device)
         return law.scatter_(-1, logits.argmax(-1, keepdim=True), 1.0)
-    scores = logits.float() / sampling.temperature                       # [R, V]
+    scores = logits.float() / max(sampling.temperature, COLDEST)                  # [R, V]
     if 0 < sampling.top_k < scores.shape[-1]:
         smallest_kept = scores.topk(sampling.top_k, dim=-1).values[..., -1:]
         scores = scores.masked_fill(scores < smallest_kept, -torch.inf)

@@ -52,6 +52,20 @@ def test_temperature_zero_is_one_hot_at_the_argmax():
     assert torch.equal(law, torch.nn.functional.one_hot(logits.bfloat16().argmax(-1), VOCABULARY).float())
 
 
+@pytest.mark.parametrize("temperature", [5e-324, 1e-45, 1e-38, 1e-30, 1e-10])
+@pytest.mark.parametrize("cut", [{}, {"top_k": 3}, {"top_p": 0.9}])
+def test_next_to_zero_the_law_is_that_of_zero(temperature, cut):
+    logits = random_logits(seed=5, scale=30)
+    law = distribution(logits, Sampling(temperature, **cut))
+    assert torch.equal(law, distribution(logits, Sampling(0.0)))
+    assert torch.equal(draw(law, torch.Generator().manual_seed(0)), logits.argmax(-1))
+
+
+def test_next_to_zero_equal_logits_stay_equally_likely():
+    law = distribution(torch.tensor([[9.0, -90.0, 9.0]]), Sampling(1e-45))
+    assert law.tolist() == [[0.5, 0.0, 0.5]]
+
+
 def test_probabilities_are_float32_whatever_the_logits_are():
     assert distribution(random_logits(seed=2).bfloat16(), Sampling(0.7)).dtype == torch.float32
 

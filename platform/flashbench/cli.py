@@ -5,6 +5,7 @@
 something, 130 interrupted.
 """
 
+import errno
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -126,10 +127,23 @@ def main(argv: Sequence[str] | None = None) -> None:
         # One raised in a Ray worker arrives wrapped, its text a whole remote traceback.
         note(f"error: {getattr(error, 'cause', error)}")
         sys.exit(2)
+    except OSError as error:
+        told = getattr(error, "cause", error)
+        if told.filename is None and told.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        note(f"error: {_about_file(told)}")
+        sys.exit(2)
     except SystemExit as end:
         if end.code == 130:
             note("interrupted")
         raise
+
+
+def _about_file(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    if error.filename is None:
+        return f"{reason}: free some space and run the same command again"
+    return f"{error.filename}: {reason}; correct the path or its permissions and run the same command again"
 
 
 def _exit_unless(ok: bool) -> None:

@@ -129,7 +129,7 @@ def ray_starts() -> Iterator[Finding]:
     try:
         with local_ray(num_cpus=1, num_gpus=0):
             yield Finding("ray", "ok", f"{ray.__version__}, a worker ran on {ray.get(worker.remote())}")
-    except (RuntimeError, OSError, ray.exceptions.RayError) as error:
+    except (UserError, RuntimeError, OSError, ray.exceptions.RayError) as error:
         yield Finding("ray", "fail", str(error).partition("\n")[0], "see the newest logs under /tmp/ray")
 
 

@@ -10,7 +10,7 @@ from flashbench.settings import Settings
 from specflash.catalogue import pick
 from specflash.drafts import DRAFTS
 from specflash.drafts.base import Draft
-from specflash.drafts.store import load_draft, make_draft
+from specflash.drafts.store import WEIGHTS, check_draft, check_settings, load_draft, make_draft
 from specflash.errors import UserError
 from specflash.targets.base import Target
 
@@ -30,7 +30,7 @@ def ready_draft(settings: Settings, name: str, target: Target) -> Draft:
 def what_it_follows_from(settings: Settings, name: str) -> str:
     """Hash of the weights and the configuration. Raises UserError for a draft that is yet to be trained."""
     if needs_training(name):
-        return draft_fingerprint(_trained(settings.draft_folder(name), name))
+        return draft_fingerprint(_trained(settings, name))
     return digest([name, _made(settings, name, width=1).config.model_dump(mode="json")])
 
 
@@ -38,7 +38,11 @@ def _made(settings: Settings, name: str, width: int) -> Draft:
     return make_draft(name, settings.drafts.get(name, {}), width)
 
 
-def _trained(folder: Path, name: str) -> Path:
-    if not (folder / "model.safetensors").is_file():
+def _trained(settings: Settings, name: str) -> Path:
+    """Its folder, once it is known to be whole and to be what the settings ask for."""
+    folder = settings.draft_folder(name)
+    if not (folder / WEIGHTS).is_file():
         raise UserError(f"no trained draft `{name}` in {folder}; run `specflash train --draft {name}` first")
+    check_draft(folder)
+    check_settings(folder, settings.drafts.get(name, {}))
     return folder

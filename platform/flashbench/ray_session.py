@@ -38,7 +38,8 @@ def ray_session(settings: Settings, num_cpus: float, num_gpus: float = 0) -> Ite
     num_cpus, num_gpus   what the stage asks for. A cluster started here has that many CPUs, and
                          the machine's GPUs where any are asked for; a joined one keeps its own
 
-    Raises UserError where this machine, working alone, has fewer GPUs than are asked for.
+    Raises UserError where this machine, working alone, has fewer GPUs than are asked for, and where
+    no cluster is at the address that is given.
     """
     if ray.is_initialized():
         _tell_if_short(num_cpus, num_gpus)
@@ -49,7 +50,7 @@ def ray_session(settings: Settings, num_cpus: float, num_gpus: float = 0) -> Ite
             _check_gpus(num_gpus)
             yield
         return
-    ray.init(address="auto", logging_level=logging.WARNING, log_to_driver=False)
+    _join()
     try:
         _tell_if_short(num_cpus, num_gpus)
         _tell_if_lost(settings.run)
@@ -77,6 +78,18 @@ def local_ray(num_cpus: float, num_gpus: float | None = None) -> Iterator[None]:
         ray.shutdown()
 
 
+def _join() -> None:
+    try:
+        ray.init(address="auto", logging_level=logging.WARNING, log_to_driver=False)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise UserError(f"no Ray cluster answers at RAY_ADDRESS={os.environ['RAY_ADDRESS']} ({_in_one_line(error)}): "
+                        "start it, correct the address, or unset RAY_ADDRESS to work on this machine alone") from None
+
+
+def _in_one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
 def _start(num_cpus: float, num_gpus: float | None) -> None:
     """Start it. Ray gives up where its processes are not up in 30 s, as on a busy machine: try again."""
     for left in reversed(range(START_TRIES)):
@@ -87,7 +100,7 @@ def _start(num_cpus: float, num_gpus: float | None) -> None:
             return
         except Exception as error:  # Ray raises several classes here, bare Exception among them
             ray.shutdown()
-            reason = " ".join(str(error).split())
+            reason = _in_one_line(error)
             if not left:
                 raise UserError(f"Ray does not start on this machine: {reason}") from error
             note(f"Ray did not start ({reason}); trying again")

@@ -63,11 +63,13 @@ class Tracker:
         return self._client
 
     def _attempt(self, what: str, action: Callable[[], Done]) -> Done | None:
+        from alembic.util.exc import CommandError
         from mlflow.exceptions import MlflowException
+        from sqlalchemy.exc import SQLAlchemyError
         for attempt in range(TRIES):
             try:
                 return action()
-            except (MlflowException, OSError) as error:
+            except (MlflowException, SQLAlchemyError, CommandError, OSError) as error:
                 reason = str(error).splitlines()[0] if str(error) else type(error).__name__
                 time.sleep(SECONDS_BEFORE_RETRY * 2**attempt)
         self.lost.append(f"{what}: {reason}")

@@ -21,6 +21,7 @@ from specflash.data.language import caption, conversation, detail, reasoning
 from specflash.data.scene_places import SIDE
 from specflash.data.scenes import Scene, draw_scene
 from specflash.errors import UserError
+from specflash.files import write_whole
 
 SPLIT_SEEDS = 100_000  # a seed of the settings owns this many scenes of each split
 TEST_SEED = SPLIT_SEEDS  # the first test scene of seed 0
@@ -146,9 +147,4 @@ def _write(path: Path, data: bytes) -> None:
     if path.is_file() and path.read_bytes() == data:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with partial.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
+    write_whole(path, data, mark=f"{os.getpid()}.part")

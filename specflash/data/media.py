@@ -18,6 +18,10 @@ Image.init()  # `Image.open(formats=…)` fails on the names of plugins that are
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")  # none runs a program; JPEG opens MPO too
 MAX_PIXELS = 64_000_000
+MAX_RATIO = 50
+"""Long side over short side. A target scales the short side to its own size before it cuts the rest
+away, so a strip of 1 × 20 000 pixels would become one of gigabytes.
+"""
 DAMAGE = (OSError, SyntaxError, ValueError, EOFError, IndexError, struct.error, zlib.error)
 """What Pillow's decoders raise on a damaged file."""
 
@@ -29,8 +33,8 @@ class BadPicture(UserError):
 def load_picture(picture: Picture, max_pixels: int = MAX_PIXELS) -> Image.Image:
     """The picture as upright RGB; transparent parts on white, the first frame of an animation.
 
-    Raises BadPicture, in one line, for what is missing, empty, no picture, cut off, or has more than
-    `max_pixels`. A cut-off picture is an error even where a decoder would fill the rest with grey.
+    Raises BadPicture, in one line, for what is missing, empty, no picture, cut off, has more than
+    `max_pixels` or is too thin. A cut-off picture is an error even where a decoder would fill the rest with grey.
     """
     name = str(picture) if isinstance(picture, Path) else f"picture of {len(picture)} bytes"
     data = read_picture(picture)
@@ -46,11 +50,18 @@ def load_picture(picture: Picture, max_pixels: int = MAX_PIXELS) -> Image.Image:
         raise BadPicture(f"{name} is damaged: {_one_line(error)}") from None
     if image.width * image.height > max_pixels:
         raise BadPicture(f"{name} has {image.width} × {image.height} pixels, more than the {max_pixels} allowed")
+    if too_thin(image):
+        raise BadPicture(f"{name} has {image.width} × {image.height} pixels: one side may be at most "
+                         f"{MAX_RATIO} times as long as the other")
     try:
         _decode(image)
-        return _rgb(ImageOps.exif_transpose(image))
+        return _rgb(_upright(image))
     except DAMAGE as error:
         raise BadPicture(f"{name} is cut off or damaged: {_one_line(error)}") from None
+
+
+def too_thin(image: Image.Image) -> bool:
+    return max(image.size) > MAX_RATIO * min(image.size)
 
 
 def read_picture(picture: Picture) -> bytes:
@@ -59,6 +70,8 @@ def read_picture(picture: Picture) -> bytes:
         return picture_bytes(picture)
     except OSError as error:
         raise BadPicture(f"cannot read the picture {picture}: {error.strerror}") from None
+    except ValueError as error:  # a name that no file can have
+        raise BadPicture(f"cannot read the picture {str(picture)!r}: {error}") from None
 
 
 def _decode(image: Image.Image) -> None:
@@ -66,6 +79,14 @@ def _decode(image: Image.Image) -> None:
     if ImageFile.LOAD_TRUNCATED_IMAGES:
         raise BadPicture("PIL.ImageFile.LOAD_TRUNCATED_IMAGES is set, so damage would go unseen; unset it")
     image.load()
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    """Turned as its EXIF data say; as it is where these are damaged, for the pixels are sound."""
+    try:
+        return ImageOps.exif_transpose(image)
+    except (TypeError, KeyError, ZeroDivisionError, OverflowError, *DAMAGE):
+        return image
 
 
 def _rgb(image: Image.Image) -> Image.Image:

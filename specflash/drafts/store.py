@@ -6,8 +6,6 @@ belong together are noticed, and so is half a file.
 """
 
 import json
-import os
-import tempfile
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -20,12 +18,14 @@ from torch import Tensor
 import specflash
 from specflash.catalogue import nearest, pick
 from specflash.drafts import DRAFTS
-from specflash.drafts.base import Draft
+from specflash.drafts.base import Draft, DraftConfig
 from specflash.errors import UserError
+from specflash.files import write_whole
 from specflash.packed import can_pack, pack_linears
 from specflash.targets.base import Target
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
+AGAIN = "`specflash train` makes it again"
 
 
 def make_draft(name: str, settings: dict[str, Any], width: int,
@@ -38,14 +38,19 @@ def make_draft(name: str, settings: dict[str, Any], width: int,
     Raises UserError for an unknown draft and for unknown or wrong settings.
     """
     kind = pick(DRAFTS, name, "draft")
+    config = _config(name, settings, width)
+    return kind(config, vocabulary_ids) if config.vocabulary else kind(config)
+
+
+def _config(name: str, settings: dict[str, Any], width: int) -> DraftConfig:
+    kind = pick(DRAFTS, name, "draft")
     try:
-        config = kind.Config.model_validate({**settings, "width": width})
+        return kind.Config.model_validate({**settings, "width": width})
     except ValidationError as error:
         known = kind.Config.model_fields
         raise UserError(f"draft `{name}`: " + "; ".join(
             f"`{problem['loc'][0]}`: {problem['msg']}{nearest(str(problem['loc'][0]), known)}"
             for problem in error.errors())) from None
-    return kind(config, vocabulary_ids) if config.vocabulary else kind(config)
 
 
 def save_draft(draft: Draft, folder: Path, target_name: str, target_fingerprint: str,
@@ -71,8 +76,8 @@ def save_draft(draft: Draft, folder: Path, target_name: str, target_fingerprint:
         "weights_sha256": sha256(weights).hexdigest(),
         "extra": extra or {},
     }
-    _write(folder / WEIGHTS, weights)
-    _write(folder / CONFIG, json.dumps(tree, indent=2).encode() + b"\n")
+    write_whole(folder / WEIGHTS, weights)
+    write_whole(folder / CONFIG, json.dumps(tree, indent=2).encode() + b"\n")
 
 
 def load_draft(folder: Path, target: Target) -> Draft:
@@ -80,15 +85,11 @@ def load_draft(folder: Path, target: Target) -> Draft:
 
     Raises UserError where the folder holds no whole draft, or the draft of another target.
     """
-    config = read_config(folder)
+    config, content = check_draft(folder)
     verifier = config["speculators_config"]["verifier"]
     if verifier["fingerprint"] != target.fingerprint:
         raise UserError(f"the draft in {folder} was trained for the target `{verifier['name_or_path']}` "
                         f"with other weights than this `{target.name}`; train a draft for this one")
-    content = (folder / WEIGHTS).read_bytes()
-    if sha256(content).hexdigest() != config["weights_sha256"]:
-        raise UserError(f"{folder / WEIGHTS} is damaged or does not belong to its {CONFIG}; "
-                        "export the draft again")
     try:
         tensors = load(content)
         draft = make_draft(config["speculators_model_type"], config["draft"], target.width,
@@ -96,11 +97,30 @@ def load_draft(folder: Path, target: Target) -> Draft:
         draft.load_state_dict(tensors)
     except (SafetensorError, RuntimeError) as error:
         raise UserError(f"{folder / WEIGHTS} does not hold this draft's tensors "
-                        f"({' '.join(str(error).split())}); export the draft again") from None
+                        f"({' '.join(str(error).split())}); {AGAIN}") from None
     draft = draft.to(target.device, target.dtype).requires_grad_(False).attach(target.ends).eval()
     if can_pack(draft):
         pack_linears(draft, keep=lambda layer: True)  # they are few, and `state_dict` stays whole
     return draft
+
+
+def check_draft(folder: Path) -> tuple[dict[str, Any], bytes]:
+    """config.json and the tensor file that belongs to it. Raises UserError where they are no whole draft."""
+    config, content = read_config(folder), (folder / WEIGHTS).read_bytes()
+    if sha256(content).hexdigest() != config["weights_sha256"]:
+        raise UserError(f"{folder / WEIGHTS} is damaged or does not belong to its {CONFIG}; {AGAIN}")
+    return config, content
+
+
+def check_settings(folder: Path, settings: dict[str, Any]) -> None:
+    """Raises UserError where the draft saved in `folder` is not the one these settings ask for."""
+    config = read_config(folder)
+    name, saved = config["speculators_model_type"], config["draft"]
+    wanted = _config(name, settings, saved.get("width", 0)).model_dump(mode="json")
+    changed = [f"{key} {saved.get(key)} → {value}" for key, value in wanted.items() if saved.get(key, value) != value]
+    if changed:
+        raise UserError(f"the draft in {folder} has other settings than drafts.{name} ({'; '.join(changed)}): change "
+                        "them back, or set `run` to another folder and train it there")
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -110,19 +130,18 @@ def read_config(folder: Path) -> dict[str, Any]:
             raise UserError(f"no draft in {folder}: {file} is missing; train one with `specflash train`")
     try:
         config = json.loads((folder / CONFIG).read_text())
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise UserError(f"{folder / CONFIG} is not valid JSON; export the draft again") from None
-    if not isinstance(config, dict) or "weights_sha256" not in config:
+    except ValueError:
+        raise UserError(f"{folder / CONFIG} is not valid JSON; {AGAIN}") from None
+    if not _is_ours(config):
         raise UserError(f"{folder / CONFIG} was not written by `specflash train`; train a draft with it")
     return config
 
 
-def _write(path: Path, content: bytes) -> None:
-    """Under a temporary name first, so that nobody ever sees half a file."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.chmod(name, 0o644)
-    os.replace(name, path)
+def _is_ours(config: Any) -> bool:
+    try:
+        verifier = config["speculators_config"]["verifier"]
+        texts = (verifier["name_or_path"], verifier["fingerprint"], config["weights_sha256"],
+                 config["speculators_model_type"])
+        return all(isinstance(text, str) for text in texts) and isinstance(config["draft"], dict)
+    except (KeyError, TypeError):
+        return False

@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 from transformers import CLIPVisionConfig, LlavaConfig, LlavaForConditionalGeneration, LlavaProcessor
@@ -16,10 +17,11 @@ from transformers.models.clip.image_processing_pil_clip import CLIPImageProcesso
 
 from specflash.errors import UserError
 from specflash.smol.cache_folder import made_once
-from specflash.smol.language_model import gguf_digest, load_language_model, load_tokenizer
+from specflash.smol.language_model import gguf_digest, gguf_file, load_language_model, load_tokenizer
 from specflash.smol.lora import merge_lora
 
 WEIGHTS = Path(__file__).parents[1] / "weights" / "llava-smol" / "model.safetensors"
+CODE = tuple(Path(__file__).with_name(name) for name in ("llava_smol.py", "lora.py", "language_model.py"))
 IMAGE_TOKEN = "<reponame>"
 """A special token of SmolLM2 that ordinary text never contains: the vocabulary stays as it is."""
 
@@ -73,7 +75,19 @@ def llava_smol_folder() -> Path:
     if not WEIGHTS.is_file():
         raise UserError(f"the weights of llava-smol are missing ({WEIGHTS}); restore them from "
                         "version control or make them with `python jobs/build_target.py`")
-    return made_once(f"llava-smol-{_committed_digest()[:16]}", _assemble)
+    return made_once(f"llava-smol-{_recipe_digest()[:16]}", _assemble)
+
+
+def _recipe_digest() -> str:
+    """All that a complete folder is made from: weights, language model, and the code that joins them."""
+    parts = [_committed_digest(), *(sha256(path.read_bytes()).hexdigest() for path in CODE), _gguf_name()]
+    return sha256("".join(parts).encode()).hexdigest()
+
+
+def _gguf_name() -> str:
+    """Name and size of the language model's file: cheap to ask, where its hash takes half a second."""
+    gguf = gguf_file()
+    return f"{gguf.name} {gguf.stat().st_size}"
 
 
 def _committed_digest() -> str:
@@ -81,9 +95,13 @@ def _committed_digest() -> str:
 
 
 def _assemble(folder: Path) -> None:
-    parts = load_file(WEIGHTS)
     model = empty_model()
-    load_parts(model, parts)
+    try:
+        parts = load_file(WEIGHTS)
+        load_parts(model, parts)
+    except (SafetensorError, RuntimeError) as error:
+        raise UserError(f"the weights of llava-smol are damaged ({WEIGHTS}: {' '.join(str(error).split())}); "
+                        "restore them from version control") from None
     _, tensors = load_language_model()
     model.model.language_model.load_state_dict(merge_lora(tensors, section(parts, "lora.")))
     # bf16 on disk, so that a run in fp32 and one in bf16 have the very same weights.

@@ -1,5 +1,6 @@
 """The catalogue of target models. A new family is one file and one line here."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,8 @@ from specflash.catalogue import pick
 from specflash.errors import UserError
 from specflash.smol.llava_smol import llava_smol_folder
 from specflash.targets.base import Ends, Target
-from specflash.targets.llava import Llava, folder_fingerprint
+from specflash.targets.folder import folder_fingerprint
+from specflash.targets.llava import Llava
 
 Default = Callable[[], Path]
 
@@ -23,17 +25,19 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch
 
 
 def load_target(name: str, weights: str | None = None, dtype: str = "float32",
-                device: str = "auto") -> Target:
+                device: str = "auto", plain: bool = False) -> Target:
     """The frozen target `name`.
 
     weights  Hugging Face folder; None for the weights that ship with the project
     dtype    "float32", "bfloat16" or "float16"
-    device   "auto" (a GPU where there is one), or a torch device
+    device   "auto" (a GPU where there is one), "cpu", "cuda" or "cuda:N"
+    plain    with nothing of this project inside the model: slower, for holding the others against it
 
-    Raises UserError for an unknown name, a folder that is missing or holds no such model.
+    Raises UserError for an unknown name, a device that is not there, a folder that is missing or
+    holds no such model.
     """
     family, _ = pick(TARGETS, name, "target")
-    return family.load(name, _folder(name, weights), DTYPES[dtype], _device(device))
+    return family.load(name, _folder(name, weights), DTYPES[dtype], _device(device), plain)
 
 
 def load_ends(name: str, weights: str | None = None, dtype: str = "float32") -> Ends:
@@ -62,6 +66,13 @@ def _folder(name: str, weights: str | None) -> Path:
 
 
 def _device(device: str) -> str:
-    if device != "auto":
-        return device
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    """A torch device that is there. Raises UserError for any other."""
+    there = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if device == "auto":
+        return "cuda" if there else "cpu"
+    if device != "cpu" and not re.fullmatch(r"cuda(:\d+)?", device):
+        raise UserError(f"target.device={device} is not a device this runs on; known: auto, cpu, cuda, cuda:N")
+    if device != "cpu" and int(device.partition(":")[2] or 0) >= there:
+        raise UserError(f"target.device={device}: torch finds {there} CUDA devices on this machine; "
+                        "set target.device to auto or cpu")
+    return device

@@ -3,19 +3,15 @@
 It knows the chat template, the placeholder id and where the LM head lives; it knows no draft.
 """
 
-import json
 import re
 from collections.abc import Sequence
-from hashlib import sha256
 from pathlib import Path
 
 import torch
 from PIL import Image
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
-from transformers import AutoProcessor, LlavaForConditionalGeneration
+from transformers import LlavaForConditionalGeneration
 from transformers.cache_utils import Cache
-from transformers.utils import logging
 
 from specflash.cache import FixedCache
 from specflash.data.media import load_picture
@@ -24,6 +20,7 @@ from specflash.packed import can_pack, pack_linears
 from specflash.records import Output, Prompt, Sample, Span, Turn
 from specflash.targets.attention import GROUPED
 from specflash.targets.base import Ends, Target
+from specflash.targets.folder import find_tensors, folder_fingerprint, load_whole
 
 
 class Llava(Target):
@@ -35,32 +32,28 @@ class Llava(Target):
         self.processor = processor
         self.tokenizer = processor.tokenizer
         self.fingerprint = fingerprint
-        self.control_tokens = re.compile("|".join(map(re.escape, self.tokenizer.get_added_vocab())))
+        self.control_tokens = re.compile("|".join(map(re.escape, self.tokenizer.get_added_vocab())) or "(?!)")
         self.device, self.dtype = model.device, model.dtype
         self.width = model.config.text_config.hidden_size
         self.vocabulary = model.lm_head.weight.shape[0]
         self.end_ids = _end_ids(model, self.tokenizer)
 
     @classmethod
-    def load(cls, name: str, folder: Path, dtype: torch.dtype, device: str) -> "Llava":
-        """Load a Hugging Face folder. Raises UserError where it holds no such model."""
-        logging.disable_progress_bar()
-        try:
-            model = LlavaForConditionalGeneration.from_pretrained(
-                folder, dtype=dtype, attn_implementation=GROUPED, local_files_only=True)
-            processor = AutoProcessor.from_pretrained(folder, local_files_only=True)
-        except (OSError, ValueError, SafetensorError) as error:
-            reason = " ".join(str(error).split())
-            raise UserError(f"{folder} holds no LLaVA model that loads: {reason}") from None
+    def load(cls, name: str, folder: Path, dtype: torch.dtype, device: str, plain: bool = False) -> "Llava":
+        """Load a Hugging Face folder. Raises UserError where it holds no such model, or not all of it.
+
+        plain  with the library's own attention and layers, none of ours
+        """
+        model, processor = load_whole(folder, dtype, "sdpa" if plain else GROUPED)
         model = model.to(device).requires_grad_(False)
-        if can_pack(model):
+        if can_pack(model) and not plain:
             pack_linears(model, keep=lambda layer: layer is model.lm_head)
         return cls(name, model, processor, folder_fingerprint(folder))
 
     @staticmethod
     def load_ends(folder: Path, dtype: torch.dtype) -> Ends:
         """Only the token embeddings and the LM head, for the trainer."""
-        tables = _find_tensors(folder, ("embed_tokens.weight", "lm_head.weight"))
+        tables = find_tensors(folder, ("embed_tokens.weight", "lm_head.weight"))
         if "embed_tokens.weight" not in tables:
             raise UserError(f"{folder} holds no token embeddings (embed_tokens.weight)")
         embedding = tables["embed_tokens.weight"].to(dtype)
@@ -121,11 +114,10 @@ class Llava(Target):
     def _text(self, text: str) -> dict[str, str]:
         """User text as a content part; what a user types must neither be a picture nor end a turn.
 
-        Taking a control token out can join another one together, hence the loop.
+        A space takes a control token's place: what stood around it cannot join to another one, so
+        one pass is enough.
         """
-        while (plain := self.control_tokens.sub("", text)) != text:
-            text = plain
-        return {"type": "text", "text": text}
+        return {"type": "text", "text": self.control_tokens.sub(" ", text)}
 
     def _adds_bos(self, text: str) -> bool:
         return not (self.tokenizer.bos_token and text.startswith(self.tokenizer.bos_token))
@@ -193,37 +185,3 @@ def _end_ids(model: LlavaForConditionalGeneration, tokenizer) -> frozenset[int]:
     if configured is None:
         configured = tokenizer.eos_token_id
     return frozenset([configured] if isinstance(configured, int) else configured)
-
-
-def folder_fingerprint(folder: Path) -> str:
-    """Identity of the weights in a folder, without reading all of a large model.
-
-    What a folder states itself (`specflash.json`) wins; else config.json, the names, shapes and
-    sizes of all tensors, and 64 evenly spaced pieces of each weights file.
-    """
-    stated = folder / "specflash.json"
-    if stated.is_file():
-        return json.loads(stated.read_text())["fingerprint"]
-    digest = sha256((folder / "config.json").read_bytes())
-    for path in sorted(folder.glob("*.safetensors")):
-        size = path.stat().st_size
-        digest.update(f"{path.name} {size}".encode())
-        with path.open("rb") as file:
-            header = int.from_bytes(file.read(8), "little")
-            digest.update(file.read(header))
-            for piece in range(64):
-                file.seek(piece * size // 64)
-                digest.update(file.read(1 << 16))
-    return digest.hexdigest()[:32]
-
-
-def _find_tensors(folder: Path, endings: tuple[str, ...]) -> dict[str, Tensor]:
-    """Tensors of a folder by the ending of their names (prefixes differ between versions)."""
-    found = {}
-    for path in sorted(folder.glob("*.safetensors")):
-        with safe_open(path, framework="pt") as file:
-            for name in file.keys():  # noqa: SIM118 (a file handle, not a mapping)
-                ending = next((ending for ending in endings if name.endswith(ending)), None)
-                if ending and "vision" not in name:
-                    found[ending] = file.get_tensor(name)
-    return found

@@ -1,6 +1,7 @@
 """Drawn scenes on disk: the real sets' formats, the same bytes every time, and truth that agrees."""
 
 import json
+import os
 from itertools import pairwise
 
 import pytest
@@ -131,3 +132,13 @@ def test_the_truth_on_disk_grades_the_captions_on_disk(folder):
         scores = f1(grade(note["caption"], truth[names[note["image_id"]]]) for note in tree["annotations"])
         assert scores.place == 1.0
         assert scores.objects == scores.colours == 1.0
+
+
+def test_a_full_disk_leaves_no_half_file(folder, tmp_path):
+    first = tmp_path / "train2017" / min(path.name for path in (folder / "train2017").iterdir())
+    first.parent.mkdir()
+    partial = first.with_name(f"{first.name}.{os.getpid()}.part")
+    partial.symlink_to("/dev/full")
+    with pytest.raises(UserError, match="no space left"):
+        write_scenes(tmp_path, train=8, test=4, seed=0)
+    assert list(first.parent.iterdir()) == []

@@ -1,12 +1,13 @@
 """Pictures of every sort end up as upright RGB, or as one clear line."""
 
 from io import BytesIO
+from pathlib import Path
 from random import Random
 from zlib import crc32
 
 import numpy as np
 import pytest
-from PIL import Image, ImageFile
+from PIL import Image, ImageFile, ImageOps
 
 from specflash.data.media import BadPicture, load_picture
 from specflash.data.scenes import draw_scene
@@ -54,6 +55,29 @@ def test_exif_orientation_is_applied():
     got = load_picture(encoded(picture, "PNG", exif=exif))
     assert got.size == (20, 40)
     assert (got.getpixel((10, 5)), got.getpixel((10, 35))) == ((255, 0, 0), (0, 0, 255))
+
+
+@pytest.mark.parametrize("error", [TypeError, ValueError, KeyError, ZeroDivisionError])
+def test_a_picture_with_damaged_exif_stays_as_it_is(monkeypatch, error):
+    """What `exif_transpose` raises depends on which bytes are damaged; the pixels are sound."""
+    def damaged(image):
+        raise error("damaged")
+
+    monkeypatch.setattr(ImageOps, "exif_transpose", damaged)
+    assert load_picture(encoded(SCENE, "PNG")).tobytes() == SCENE.tobytes()
+
+
+@pytest.mark.parametrize("size", [(1, 20_000), (20_000, 1), (3, 151)])
+def test_a_strip_is_refused_before_anybody_scales_it(size):
+    assert "at most 50 times as long as the other" in reason(encoded(Image.new("RGB", size), "PNG"))
+
+
+def test_a_banner_is_a_picture():
+    assert load_picture(encoded(Image.new("RGB", (500, 10)), "PNG")).size == (500, 10)
+
+
+def test_a_name_that_no_file_can_have():
+    assert "cannot read the picture" in reason(Path("a\0b.png"))
 
 
 @pytest.mark.parametrize("file_format", ["JPEG", "TIFF"])

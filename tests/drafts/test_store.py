@@ -6,8 +6,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from specflash.drafts import DRAFTS
-from specflash.drafts.store import load_draft, make_draft, save_draft
+from specflash.drafts.store import check_settings, load_draft, make_draft, save_draft
 from specflash.errors import UserError
+from specflash.files import DiskFull
 from specflash.sampling import Sampling
 from tests.drafts.toy import SETTINGS, D, V, draft, ends, features, open_session
 
@@ -104,6 +105,28 @@ def test_tensors_that_do_not_fit_the_config(saved):
 def test_an_unknown_draft(saved):
     edit(saved, lambda config: config.update(speculators_model_type="eagel"))
     refused(saved, "unknown draft `eagel` \\(did you mean `eagle`\\?\\)")
+
+
+@pytest.mark.parametrize("key", ["speculators_config", "draft", "speculators_model_type", "weights_sha256"])
+@pytest.mark.parametrize("value", [None, 3])
+def test_a_config_that_lacks_an_entry(saved, key, value):
+    edit(saved, lambda config: config.update({key: value}) if value else config.pop(key))
+    refused(saved, "config.json was not written by `specflash train`")
+
+
+def test_settings_other_than_the_saved_ones_are_told(saved):
+    asked = {**SETTINGS["specflash"], "vocabulary": len(VOCABULARY)}
+    check_settings(saved, asked)
+    with pytest.raises(UserError, match=r"other settings than drafts.specflash \(k 4 → 2\).*change them back"):
+        check_settings(saved, {**asked, "k": 2})
+
+
+def test_a_full_disk_leaves_the_draft_before_and_no_half_file(saved):
+    (saved / "model.safetensors.tmp").symlink_to("/dev/full")
+    with pytest.raises(DiskFull, match="no space left"):
+        save_draft(draft("specflash", VOCABULARY), saved, "toy", "abc")
+    assert sorted(path.name for path in saved.iterdir()) == ["config.json", "model.safetensors"]
+    load_draft(saved, target())
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "{}"])

@@ -1,5 +1,6 @@
 """The command line: every verb reaches its stage with its settings, and its exit code can be trusted."""
 
+import errno
 import runpy
 import subprocess
 import sys
@@ -124,6 +125,24 @@ def test_a_mistake_found_by_a_ray_worker_is_one_line_too(stage, capsys):
     stage("dump", remote)
     assert exit_code("dump", "-c", DEMO) == 2
     assert capsys.readouterr().err == "error: no folder at data\n"
+
+
+@pytest.mark.parametrize(("error", "told"), [
+    (NotADirectoryError(errno.ENOTDIR, "Not a directory", "runs/x"), "error: runs/x: Not a directory; correct"),
+    (PermissionError(errno.EACCES, "Permission denied", "/r"), "error: /r: Permission denied; correct the path"),
+    (OSError(errno.ENOSPC, "No space left on device"), "error: No space left on device: free some space")])
+def test_a_file_that_cannot_be_used_is_one_line_and_exit_code_2(stage, capsys, error, told):
+    stage("dump", error)
+    assert exit_code("dump", "-c", DEMO) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(told)
+    assert said.count("\n") == 1
+
+
+def test_another_fault_of_the_system_keeps_its_traceback(stage):
+    stage("dump", OSError("something"))
+    with pytest.raises(OSError, match="something"):
+        main(["dump", "-c", DEMO])
 
 
 def test_an_interrupt_is_one_line_and_exit_code_130(stage, capsys):

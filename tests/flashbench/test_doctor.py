@@ -6,6 +6,7 @@ import pytest
 
 from flashbench import doctor
 from flashbench.doctor import Finding
+from specflash.errors import UserError
 
 
 def good():
@@ -77,3 +78,14 @@ def test_a_missing_model_wheel_is_a_failure_with_the_command(monkeypatch):
     language_model_finding = next(doctor.models())
     assert language_model_finding.state == "fail"
     assert "pip install" in language_model_finding.advice
+
+
+def test_a_ray_that_does_not_start_is_a_finding(monkeypatch):
+    from flashbench import ray_session
+
+    def refuse(**_):
+        raise UserError("Ray does not start on this machine: busy")
+
+    monkeypatch.setattr(ray_session, "local_ray", refuse)
+    (found,) = doctor.ray_starts()
+    assert (found.state, found.found) == ("fail", "Ray does not start on this machine: busy")

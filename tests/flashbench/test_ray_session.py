@@ -126,3 +126,17 @@ def test_a_job_is_told_that_a_relative_run_folder_is_its_own(session, monkeypatc
 
     assert told(SETTINGS)
     assert not told(SETTINGS.model_copy(update={"run": tmp_path}))
+
+
+@pytest.mark.parametrize("error", [ConnectionError("nobody\nthere"), RuntimeError("no GCS")])
+def test_an_address_where_no_cluster_is_is_one_line(monkeypatch, error):
+    def refuse(**_):
+        raise error
+
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", refuse)
+    with (pytest.raises(UserError, match=r"RAY_ADDRESS=127.0.0.1:1 .*unset RAY_ADDRESS") as caught,
+          ray_session(SETTINGS, num_cpus=1)):
+        pass
+    assert "\n" not in str(caught.value)

@@ -135,3 +135,10 @@ def test_the_settings_come_before_the_environment_and_it_before_the_run_folder(t
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "sqlite:///elsewhere.db")
     assert tracking_uri(settings_for(tmp_path)) == "sqlite:///elsewhere.db"
     assert tracking_uri(settings_for(tmp_path, "sqlite:///mine.db")) == "sqlite:///mine.db"
+
+
+def test_a_damaged_database_is_reported_and_stops_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(track, "SECONDS_BEFORE_RETRY", 0)
+    (tmp_path / "mlflow.db").write_bytes(b"this is no database" * 500)
+    assert log_training(settings_for(tmp_path), "specflash", CURVES)
+    assert (tmp_path / "mlflow.db").read_bytes() == b"this is no database" * 500

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flashbench.dump.files import write_whole
+from specflash.files import write_whole
 
 VANILLA = "vanilla"
 HF_GENERATE = "hf-generate"

@@ -19,6 +19,7 @@ from flashbench.bench.table import show_summary
 from flashbench.console import note, progress
 from flashbench.fingerprint import describe_code, describe_machine, digest, load_average
 from flashbench.journal import Journal, Record, write_json
+from flashbench.lock import sole_writer
 from flashbench.settings import Settings, save_settings
 from flashbench.track import log_comparison
 from specflash.targets import target_fingerprint
@@ -42,6 +43,11 @@ def measure(settings: Settings) -> Summary:
 
     Killed at any moment, it goes on with the first unfinished prompt when called again.
     """
+    with sole_writer(settings.run / "bench", "bench"):
+        return _measure_missing(settings)
+
+
+def _measure_missing(settings: Settings) -> Summary:
     prompts = bench_prompts(settings)
     journal = Journal(settings.run / "bench" / "rows.jsonl")
     conditions = _conditions(settings)

@@ -11,12 +11,12 @@ import pyarrow as pa
 import ray
 import torch
 
-from flashbench.dump.files import DiskFull
 from flashbench.dump.rows import BAD, FULL, OUTCOME_SCHEMA, STORED, to_sample
 from flashbench.dump.shards import ShardWriter, Writer, piece_name
 from flashbench.ray_session import use_threads
 from flashbench.settings import Settings
 from specflash.errors import UserError
+from specflash.files import DiskFull
 from specflash.records import Features, Sample
 from specflash.targets import load_target
 from specflash.targets.base import Target

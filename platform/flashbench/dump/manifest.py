@@ -7,8 +7,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Self
 
-from flashbench.dump.files import write_whole
 from specflash.errors import UserError
+from specflash.files import write_whole
 
 FORMAT = 1
 FILE = "manifest.json"
@@ -53,15 +53,24 @@ class Manifest:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Raises UserError where `folder` is no feature store, or one of another format."""
+        """Raises UserError where `folder` is no feature store, a damaged one, or one of another format."""
         path = folder / FILE
         if not path.is_file():
             raise UserError(f"no feature store at {folder}: run `specflash dump` first")
-        entries = json.loads(path.read_text())
-        if entries["format"] != FORMAT:
-            raise UserError(f"{folder} holds features of format {entries['format']}, this version reads "
+        try:
+            entries = json.loads(path.read_bytes())
+            found = entries["format"]
+            manifest = cls(**{name: value for name, value in entries.items() if name != "settings_hash"})
+            whole = found != FORMAT or manifest.settings_hash == entries["settings_hash"]
+        except (ValueError, KeyError, TypeError, AttributeError):
+            found, whole = FORMAT, False
+        if found != FORMAT:
+            raise UserError(f"{folder} holds features of format {found}, this version reads "
                             f"{FORMAT}: dump into another folder")
-        return cls(**{name: value for name, value in entries.items() if name != "settings_hash"})
+        if not whole:
+            raise UserError(f"{path} is damaged: bring it back, or delete it and run `specflash dump` with the "
+                            "settings these features were made with (what is finished is kept)")
+        return manifest
 
     def claim(self, folder: Path) -> None:
         """Write this manifest into a new store, or check it against the one that is there."""

@@ -6,7 +6,6 @@
 Only rows about samples travel to the driver. It knows no target family and no data set.
 """
 
-import fcntl
 import logging
 import os
 import time
@@ -21,15 +20,17 @@ from ray.data import ActorPoolStrategy, DataContext
 
 from flashbench.console import clock, note, progress
 from flashbench.dump.extract import Extractor
-from flashbench.dump.files import DiskFull
 from flashbench.dump.manifest import Manifest
 from flashbench.dump.plan import make_plan, source_name
 from flashbench.dump.quarantine import Quarantined, check_budget, write_quarantine
 from flashbench.dump.read import Reader, open_source
 from flashbench.dump.rows import FULL, STORED
+from flashbench.dump.source import write_source
+from flashbench.lock import sole_writer
 from flashbench.ray_session import ray_session
 from flashbench.settings import Settings
 from specflash.errors import UserError
+from specflash.files import DiskFull
 from specflash.targets import load_ends, target_fingerprint
 
 HUSHED = {"ray.data._internal.progress": logging.ERROR,                      # "progress bars disabled"
@@ -70,8 +71,9 @@ def run_dump(settings: Settings) -> DumpSummary:
     if len(dataset) == 0:
         raise UserError(f"{source_name(settings)} holds no samples: choose another `dump.source`")
     _manifest(settings).claim(folder)
-    with _sole_writer(folder):
+    with sole_writer(folder, "dump"):
         plan = make_plan(settings, dataset)
+        write_source(folder, settings.dump.source, plan.ids)
         written, bad = _extract(settings, plan.todo) if plan.todo else (0, [])
         bad += plan.bad
         write_quarantine(folder, source_name(settings), bad)
@@ -159,14 +161,3 @@ def _quiet_ray_data() -> Iterator[None]:
         context.enable_progress_bars, context.print_on_execution_start = before
         for logger, level in levels.items():
             logger.setLevel(level)
-
-
-@contextmanager
-def _sole_writer(folder: Path) -> Iterator[None]:
-    """Only one dump at a time works on a store. The lock goes with the process, however it ends."""
-    with (folder / ".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(f"another dump is writing to {folder}: wait until it has ended") from None
-        yield

@@ -22,9 +22,14 @@ CHUNK = 1024
 
 @dataclass
 class Plan:
-    """The source after the anti-join. `todo` maps the id of each unfinished sample to its index."""
+    """The source after the anti-join.
+
+    todo  id of each unfinished sample -> its index
+    ids   of all samples of the source, finished ones too
+    """
 
     todo: dict[str, int] = field(default_factory=dict)
+    ids: set[str] = field(default_factory=set)
     bad: list[Quarantined] = field(default_factory=list)
     skipped: int = 0
     duplicates: int = 0
@@ -32,20 +37,25 @@ class Plan:
 
 def make_plan(settings: Settings, dataset: Dataset) -> Plan:
     """Identify every sample, and set aside the finished, the repeated and the unreadable."""
-    plan, seen, known = Plan(), set(), finished(settings.dump_folder)
+    plan, known = Plan(), finished(settings.dump_folder)
     with progress("identify samples", len(dataset)) as advance:
         for index, (sample, reason) in enumerate(_identities(dataset)):
             if reason is not None:
                 plan.bad.append(Quarantined(source_name(settings), index, None, reason))
-            elif sample in seen:
-                plan.duplicates += 1
-            elif sample in known:
-                plan.skipped += 1
             else:
-                plan.todo[sample] = index
-            seen.add(sample)
+                _place(plan, sample, index, sample in known)
             advance()
     return plan
+
+
+def _place(plan: Plan, sample: str, index: int, done: bool) -> None:
+    if sample in plan.ids:
+        plan.duplicates += 1
+    elif done:
+        plan.skipped += 1
+    else:
+        plan.todo[sample] = index
+    plan.ids.add(sample)
 
 
 def source_name(settings: Settings) -> str:
@@ -67,5 +77,5 @@ def _identities(dataset: Dataset) -> Iterator[tuple[str | None, str | None]]:
 def _identity(dataset: Dataset, index: int) -> tuple[str | None, str | None]:
     try:
         return dataset[index].id, None
-    except (UserError, OSError) as error:
+    except (UserError, OSError, ValueError) as error:
         return None, one_line(error)

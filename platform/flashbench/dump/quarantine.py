@@ -4,8 +4,9 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from flashbench.dump.files import write_whole
+from flashbench.console import note
 from specflash.errors import UserError
+from specflash.files import write_whole
 
 FILE = "quarantine.jsonl"
 REASONS_SHOWN = 3
@@ -25,10 +26,22 @@ class Quarantined:
 
 
 def read_quarantine(folder: Path) -> list[Quarantined]:
+    """What is known to be bad; damaged lines are left out, for every dump finds its bad samples again."""
     path = folder / FILE
     if not path.exists():
         return []
-    return [Quarantined(**json.loads(line)) for line in path.read_text().splitlines()]
+    entries = [_entry(line) for line in path.read_bytes().split(b"\n") if line]
+    if None in entries:
+        note(f"{path}: damaged lines are left out; a dump finds its bad samples again")
+    return [entry for entry in entries if entry is not None]
+
+
+def _entry(line: bytes) -> Quarantined | None:
+    try:
+        entry = Quarantined(**json.loads(line.decode()))
+        return entry if isinstance(entry.index, int) else None
+    except (ValueError, TypeError):
+        return None
 
 
 def write_quarantine(folder: Path, source: str, found: list[Quarantined]) -> None:

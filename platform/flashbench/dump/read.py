@@ -36,7 +36,7 @@ class Reader:
         try:
             sample = self.dataset[row["index"]]
             return to_row(row["index"], sample, _sound_pictures(sample))
-        except (UserError, OSError) as error:
+        except (UserError, OSError, ValueError) as error:
             return {**row, "reason": one_line(error)}
 
 
@@ -48,4 +48,5 @@ def _sound_pictures(sample: Sample) -> list[bytes]:
 
 
 def one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+    """Its message in one line that can be written to any file, half characters shown as \\udc80."""
+    return " ".join(str(error).split()).encode(errors="backslashreplace").decode()

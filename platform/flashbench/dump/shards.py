@@ -16,8 +16,9 @@ import torch
 from safetensors.torch import save
 from torch import Tensor
 
-from flashbench.dump.files import write_whole
 from flashbench.dump.manifest import library_versions
+from specflash.errors import UserError
+from specflash.files import write_whole
 from specflash.records import Features
 
 PARTS = ("ids", "features", "answer_mask", "spans")
@@ -109,7 +110,14 @@ def piece_name(ids: list[str]) -> str:
 
 
 def read_rows(index_path: Path) -> list[Row]:
-    return [Row(**row) for row in json.loads(index_path.read_text())["samples"]]
+    """Raises UserError where the index is damaged."""
+    try:
+        rows = [Row(**row) for row in json.loads(index_path.read_bytes())["samples"]]
+        if all(isinstance(row.id, str) and isinstance(row.tokens, int) for row in rows):
+            return rows
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise UserError(f"the index {index_path} is damaged: bring it back, or delete it and run `specflash dump` again")
 
 
 def _tensors(sample: Features) -> dict[str, Tensor]:

@@ -2,10 +2,11 @@
 
     manifest.json            what shapes the features (manifest.py)
     shard-*.safetensors      features, and shard-*.json their index (shards.py)
+    source.json              which samples the current source has (source.py)
     quarantine.jsonl         samples that were left out, and why (quarantine.py)
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from pathlib import Path
 
@@ -36,13 +37,15 @@ def finished(folder: Path) -> dict[str, Row]:
 class FeatureStore:
     """Read side, in the order of ids: order and number of the writers never show.
 
+    only  ids to be seen; None: every finished sample
+
     Raises UserError where `folder` is no feature store.
     """
 
-    def __init__(self, folder: Path | str):
+    def __init__(self, folder: Path | str, only: Collection[str] | None = None):
         self.folder = Path(folder)
         self.manifest = Manifest.load(self.folder)
-        self.rows = tuple(finished(self.folder).values())
+        self.rows = tuple(row for row in finished(self.folder).values() if only is None or row.id in only)
         self._by_id = {row.id: row for row in self.rows}
 
     def __len__(self) -> int:

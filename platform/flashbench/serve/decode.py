@@ -11,9 +11,17 @@ from specflash.errors import UserError
 from specflash.records import Generation
 from specflash.targets.base import Target
 
+CHARACTERS_PER_TOKEN = 64
+"""No text has longer tokens on average, so what has more characters need not be tokenised to be refused."""
+
 
 def answer(target: Target, draft: Draft, order: Order, max_prompt_tokens: int) -> Generator[Event, None, None]:
     """Closing the iterator frees the cache; the generation goes no further."""
+    characters = sum(len(turn.question) + len(turn.answer or "") for turn in order.sample.turns)
+    if characters > max_prompt_tokens * CHARACTERS_PER_TOKEN:
+        yield Refused(f"the prompt has {characters} characters; more than {max_prompt_tokens} tokens, which are "
+                      "accepted, can have", "context_length_exceeded")
+        return
     try:
         prompt = target.encode(order.sample)
     except UserError as error:

@@ -3,14 +3,14 @@
 Only the header is read here; the target decodes the pixels. It knows no chat and no model.
 """
 
-import binascii
 import io
 from base64 import b64decode
 from warnings import catch_warnings, simplefilter
 
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from flashbench.serve.refusal import Refusal
+from specflash.data.media import DAMAGE, MAX_RATIO, too_thin
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP")
 
@@ -34,19 +34,23 @@ def read_data_url(url: str, where: str) -> bytes:
                       "unsupported_media_type")
     try:
         return b64decode(payload, validate=True)
-    except binascii.Error as error:
+    except ValueError as error:  # binascii.Error, and the plain one for what is not ASCII
         raise Refusal(400, f"`{where}` is not valid base64: {error}", where, "invalid_base64") from None
 
 
 def count_pixels(picture: bytes, where: str) -> int:
-    """Width × height as the header says; raises Refusal 400 where there is no known header."""
+    """Width × height as the header says; raises Refusal 400 where there is no known header,
+    or one of a picture too thin to be scaled."""
     try:
         with catch_warnings():
             simplefilter("ignore", Image.DecompressionBombWarning)  # the caller has its own limit
             with Image.open(io.BytesIO(picture), formats=FORMATS) as image:
+                if too_thin(image):
+                    raise Refusal(400, f"`{where}`: one side of a picture may be at most {MAX_RATIO} times as long "
+                                       "as the other", where, "image_too_thin")
                 return image.width * image.height
     except Image.DecompressionBombError as error:
         raise Refusal(400, f"`{where}`: {error}", where, "image_too_large") from None
-    except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as error:
+    except DAMAGE as error:
         raise Refusal(400, f"`{where}` is not a picture that can be read ({', '.join(FORMATS)})", where,
                       "invalid_image") from error

@@ -6,7 +6,7 @@ import socket
 from flashbench.drafts import needs_training
 from flashbench.settings import ServeSettings, Settings
 from specflash.drafts import DRAFTS
-from specflash.drafts.store import read_config
+from specflash.drafts.store import check_settings, read_config
 from specflash.errors import UserError
 from specflash.targets import target_fingerprint
 
@@ -29,6 +29,7 @@ def _check_draft(settings: Settings, method: str) -> None:
     if verifier["fingerprint"] != target_fingerprint(target.name, target.weights):
         raise UserError(f"the draft in {folder} was trained for other weights (`{verifier['name_or_path']}`) than "
                         f"this `{target.name}`; train it for this one, or leave `{method}` out of serve.methods")
+    check_settings(folder, settings.drafts.get(method, {}))
 
 
 def free_port(serve: ServeSettings) -> int:

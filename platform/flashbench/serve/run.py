@@ -65,9 +65,13 @@ def serving(settings: Settings) -> Iterator[str]:
                     http_options=HTTPOptions(host=settings.serve.host, port=port))
         try:
             _deploy(settings)
-            yield f"http://{settings.serve.host}:{port}"
+            yield url_of(settings.serve.host, port)
         finally:
             _withdraw()
+
+
+def url_of(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _deploy(settings: Settings) -> None:

@@ -2,12 +2,12 @@
 
 import json
 
-from flashbench.dump.files import write_whole
 from flashbench.settings import Settings
 from flashbench.train.engine import import_deepspeed
 from flashbench.train.recipe import RECORD
 from flashbench.train.step import Run
 from specflash.drafts.store import save_draft
+from specflash.files import write_whole
 
 
 def export(run: Run, settings: Settings, recipe: dict[str, str], curves: list[dict]) -> None:

@@ -11,7 +11,9 @@ from ray.train import CheckpointConfig, FailureConfig, RunConfig, ScalingConfig,
 from ray.train.torch import TorchConfig, TorchTrainer
 
 from flashbench.console import note
+from flashbench.dump.source import check_source, source_store
 from flashbench.dump.store import FeatureStore
+from flashbench.lock import sole_writer
 from flashbench.ray_session import ray_session
 from flashbench.settings import Settings
 from flashbench.track import log_training
@@ -66,23 +68,29 @@ def run_train(settings: Settings, drafts: Sequence[str] | None = None) -> list[T
     """Train the drafts of the settings (or those named), one after the other, with one recipe.
 
     A finished draft of the same recipe is reused; a killed training continues from its last
-    checkpoint. Raises UserError for an unknown draft, features of another target, too few samples,
-    and a finished draft of another recipe.
+    checkpoint. Raises UserError for an unknown draft, features of another target or source, too few
+    samples, and a finished draft of another recipe.
     """
     settings = _absolute(settings)
     names = _names(settings, drafts)
-    store = FeatureStore(settings.dump_folder)
+    store = source_store(settings.dump_folder)
     _check_target(settings, store)
+    check_source(settings.dump_folder, settings.dump.source)
     Samples.of(store, settings.train, settings.train.workers)
     jobs = [job_of(settings, store, name) for name in names]
     missing = [job for job in jobs if job.done is None]
     if missing:
-        train = settings.train
-        gpus = train.workers if train.gpu else 0
-        with ray_session(settings, num_cpus=train.workers * train.cpus_per_worker, num_gpus=gpus):
-            for job in missing:
-                fit(settings, job, store)
+        with sole_writer(settings.run / "drafts", "training"):
+            _train_missing(settings, missing, store)
     return [_summary(settings, job) for job in jobs]
+
+
+def _train_missing(settings: Settings, missing: list[Job], store: FeatureStore) -> None:
+    train = settings.train
+    gpus = train.workers if train.gpu else 0
+    with ray_session(settings, num_cpus=train.workers * train.cpus_per_worker, num_gpus=gpus):
+        for job in missing:
+            fit(settings, job, store)
 
 
 def job_of(settings: Settings, store: FeatureStore, name: str) -> Job:

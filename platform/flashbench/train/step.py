@@ -10,7 +10,7 @@ import ray.train.torch
 import torch
 import torch.distributed as dist
 
-from flashbench.dump.store import FeatureStore
+from flashbench.dump.source import source_store
 from flashbench.settings import Settings, TrainSettings
 from flashbench.train.data import Plan, Reader, Samples
 from flashbench.train.engine import start_engine
@@ -47,7 +47,7 @@ class Run:
     def start(cls, settings: Settings, name: str, vocabulary_ids: list[int] | None, progress: str) -> "Run":
         train, world, rank = settings.train, dist.get_world_size(), dist.get_rank()
         device, dtype = ray.train.torch.get_device(), DTYPES[train.precision]
-        store = FeatureStore(settings.dump_folder)
+        store = source_store(settings.dump_folder)
         samples = Samples.of(store, train, world)
         draft = _draft(settings, name, vocabulary_ids, store.manifest.width)
         return cls(

@@ -2,12 +2,14 @@
 
 Three checks: every prompt in float32; some prompts in the benchmark's own number format with a
 constant number of rows, where even bf16 must agree to the last bit; and vanilla itself against the
-transformers library's `generate`. It times nothing.
+transformers library's `generate` on a model with nothing of ours inside it. It times nothing.
 """
 
 import gc
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+
+import torch
 
 from flashbench.bench.control import hf_generate
 from flashbench.bench.methods import Engine, conditions_fingerprint, draft_fingerprints, load_engine
@@ -16,6 +18,7 @@ from flashbench.bench.rows import HF_GENERATE, VANILLA
 from flashbench.console import note, progress
 from flashbench.fingerprint import digest
 from flashbench.journal import Journal, Record
+from flashbench.lock import sole_writer
 from flashbench.settings import Settings
 from flashbench.verify.compare import first_difference, top_two_gap
 from flashbench.verify.verdict import EXACT, FLOAT, OUTSIDE, Outcome, Verdict
@@ -23,6 +26,7 @@ from specflash.cache import HEADROOM
 from specflash.decoding import generate
 from specflash.records import Prompt
 from specflash.sampling import Sampling
+from specflash.targets import load_target
 
 OUTSIDE_PROMPTS = 3
 EXACT_PROMPTS = 4
@@ -53,6 +57,11 @@ def run_verify(settings: Settings) -> Verdict:
 
     Answers compared before with the same weights, settings and code are not decoded again.
     """
+    with sole_writer(settings.run / "verify", "verify"):
+        return _verify(settings)
+
+
+def _verify(settings: Settings) -> Verdict:
     journal = Journal(settings.run / "verify" / "rows.jsonl")
     prompts = spread(bench_prompts(settings), settings.verify.prompts)
     drafts = draft_fingerprints(settings)
@@ -96,6 +105,7 @@ def _run_missing(settings: Settings, dtype: str, comparisons: list[Comparison], 
              "were compared before under the same conditions; reused")
     if not missing:
         return
+    outside = _outside_answers(settings, [one for one in missing if one.method == HF_GENERATE])
     engine = load_engine(settings, dtype)
     references: dict[tuple[str, int | None], list[int]] = {}
     with progress(f"verify in {dtype}", len(missing)) as advance:
@@ -104,15 +114,30 @@ def _run_missing(settings: Settings, dtype: str, comparisons: list[Comparison], 
             place = (one.prompt.key, one.width)
             if place not in references:
                 references = {place: _answer(engine, VANILLA, one, engine.target.encode(one.prompt.request))}
-            journal.add(_compare(engine, one, references[place]))
+            journal.add(_compare(engine, one, references[place], outside.get(one.key)))
             advance()
     del engine
     gc.collect()
 
 
-def _compare(engine: Engine, one: Comparison, reference: list[int]) -> Record:
+def _outside_answers(settings: Settings, comparisons: list[Comparison]) -> dict[str, list[int]]:
+    """What the transformers library answers, by the comparison's key; its model is gone afterwards."""
+    if not comparisons:
+        return {}
+    torch.set_num_threads(settings.threads)
+    choice, answers = settings.target, {}
+    target = load_target(choice.name, choice.weights, "float32", choice.device, plain=True)
+    with progress("verify: transformers' own generate", len(comparisons)) as advance:
+        for one in comparisons:
+            answers[one.key] = hf_generate(target, target.encode(one.prompt.request), one.limit).ids
+            advance()
+    return answers
+
+
+def _compare(engine: Engine, one: Comparison, reference: list[int], outside: list[int] | None) -> Record:
+    """outside  the answer where another engine gave it already"""
     prompt = engine.target.encode(one.prompt.request)
-    ids = _answer(engine, one.method, one, prompt)
+    ids = _answer(engine, one.method, one, prompt) if outside is None else outside
     position = first_difference(ids, reference)
     gap = None if position is None else top_two_gap(engine.target, prompt, reference[:position])
     outcome = Outcome(one.check, one.prompt.task, one.prompt.sample, one.method, len(ids), position, gap)
@@ -120,6 +145,4 @@ def _compare(engine: Engine, one: Comparison, reference: list[int]) -> Record:
 
 
 def _answer(engine: Engine, method: str, one: Comparison, prompt: Prompt) -> list[int]:
-    if method == HF_GENERATE:
-        return hf_generate(engine.target, prompt, one.limit).ids
     return generate(engine.target, engine.drafts[method], prompt, Sampling(max_new_tokens=one.limit), one.width).ids

@@ -128,6 +128,15 @@ def test_sampled_text_is_seeded_and_has_no_identity_to_vanilla(measured):
     assert vanilla[0] != vanilla[1]
 
 
+def test_a_draft_of_other_settings_or_a_broken_one_is_not_measured(tmp_path):
+    settings = make_experiment(tmp_path)
+    with pytest.raises(UserError, match=r"other settings than drafts.eagle \(k 3 → 2\)"):
+        measure(settings.model_copy(update={"drafts": {**settings.drafts, "eagle": {"k": 2, "head_dim": 16}}}))
+    (settings.draft_folder("eagle") / "config.json").unlink()
+    with pytest.raises(UserError, match=r"eagle: config.json is missing"):
+        measure(settings)
+
+
 def test_a_draft_that_was_not_trained_is_named(tmp_path):
     settings = make_experiment(tmp_path)
     (settings.draft_folder("eagle") / "model.safetensors").unlink()

@@ -8,13 +8,13 @@ import pytest
 import torch
 from ray.data import DataContext
 
-from flashbench.dump.files import DiskFull
 from flashbench.dump.pipeline import run_dump
 from flashbench.dump.quarantine import read_quarantine
 from flashbench.dump.read import open_source
 from flashbench.dump.shards import piece_name
 from flashbench.dump.store import FeatureStore
 from specflash.errors import UserError
+from specflash.files import DiskFull
 from tests.flashbench.dump.source import exchange, jpeg, settings_for, write_rows, write_source
 from tests.tiny import tiny_target
 
@@ -115,7 +115,7 @@ def test_a_full_disk_stops_the_dump_with_one_line(weights, tmp_path):
     settings.dump_folder.mkdir(parents=True)
     shard = f"shard-{piece_name([opened[2].id, opened[3].id])}-0.safetensors.tmp"
     (settings.dump_folder / shard).symlink_to("/dev/full")
-    with pytest.raises(DiskFull, match=r"no space left .*finished samples are kept") as caught:
+    with pytest.raises(DiskFull, match=r"no space left .*what is finished is kept") as caught:
         run_dump(settings)
     assert "\n" not in str(caught.value)
     store = FeatureStore(settings.dump_folder)

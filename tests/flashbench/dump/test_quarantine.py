@@ -38,3 +38,12 @@ def test_the_budget_is_a_share_of_the_source(count, within):
 def test_a_budget_of_nothing_allows_nothing():
     with pytest.raises(UserError, match="1 of 1000"):
         check_budget([bad(0)], 1000, 0.0, Path("store"))
+
+
+@pytest.mark.parametrize("line", [b"{broken", b"[]", b"{}", b"\xff", b"\0"])
+def test_a_damaged_line_is_left_out_and_told(tmp_path, line, capfd):
+    write_quarantine(tmp_path, "coco:train", [bad(3)])
+    with (tmp_path / "quarantine.jsonl").open("ab") as file:
+        file.write(line + b"\n")
+    assert read_quarantine(tmp_path) == [bad(3)]
+    assert "damaged lines are left out" in capfd.readouterr().err

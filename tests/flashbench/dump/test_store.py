@@ -8,11 +8,11 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from flashbench.dump.files import DiskFull
 from flashbench.dump.manifest import Manifest
 from flashbench.dump.shards import Row, ShardWriter, Writer, piece_name
 from flashbench.dump.store import FeatureStore
 from specflash.errors import UserError
+from specflash.files import DiskFull
 from specflash.records import Features
 
 WIDTH = 6
@@ -119,7 +119,7 @@ def test_a_full_disk_is_one_line_and_keeps_what_was_finished(tmp_path, full):
     write(tmp_path, features("a"))
     unfinished = tmp_path / f"shard-{piece_name(['b'])}-0{full}.tmp"
     unfinished.symlink_to("/dev/full")
-    with pytest.raises(DiskFull, match=r"no space left .*finished samples are kept.*run the same command again"):
+    with pytest.raises(DiskFull, match=r"no space left .*what is finished is kept.*run the same command again"):
         write(tmp_path, features("b"))
     assert not unfinished.is_symlink()
     assert FeatureStore(tmp_path).ids() == ["a"]
@@ -205,3 +205,36 @@ def test_embeddings_are_never_stored(tmp_path):
     write(tmp_path, features("a"))
     with safe_open(next(tmp_path.glob("*.safetensors")), "pt") as shard:
         assert sorted(shard.keys()) == ["a/answer_mask", "a/features", "a/ids", "a/spans"]
+
+
+def without(entries: dict, name: str) -> str:
+    return json.dumps({key: value for key, value in entries.items() if key != name})
+
+
+@pytest.mark.parametrize("spoil", [
+    lambda entries: "", lambda entries: "[]", lambda entries: json.dumps(entries)[:40],
+    lambda entries: without(entries, "dtype"), lambda entries: without(entries, "format"),
+    lambda entries: json.dumps({**entries, "more": 1}), lambda entries: json.dumps({**entries, "width": "6"})])
+def test_a_damaged_manifest_is_told_with_what_to_do(tmp_path, spoil):
+    write(tmp_path, features("a"))
+    path = tmp_path / "manifest.json"
+    path.write_text(spoil(json.loads(path.read_text())))
+    for ask in (lambda: FeatureStore(tmp_path), lambda: MANIFEST.claim(tmp_path)):
+        with pytest.raises(UserError, match=r"manifest.json is damaged: .*delete it and run") as caught:
+            ask()
+        assert "\n" not in str(caught.value)
+    path.unlink()
+    MANIFEST.claim(tmp_path)
+    assert FeatureStore(tmp_path).ids() == ["a"]
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"samples": [{"id": "a"}]}', '{"samples": [{', '{"samples": 3}'])
+def test_a_damaged_index_is_told_with_what_to_do(tmp_path, content):
+    write(tmp_path, features("a"))
+    index = next(tmp_path.glob("shard-*.json"))
+    index.write_text(content)
+    with pytest.raises(UserError, match=rf"{index.name} is damaged: .*delete it and run `specflash dump` again"):
+        FeatureStore(tmp_path)
+    index.unlink()
+    write(tmp_path, features("a"))
+    assert FeatureStore(tmp_path).verify() == []

@@ -57,6 +57,14 @@ def test_a_prompt_that_is_too_long_is_refused_with_its_length(target, draft):
         f"the prompt has {length} tokens (pictures included); at most 200 are accepted", "context_length_exceeded")]
 
 
+def test_a_prompt_that_is_far_too_long_is_refused_unread(target, draft, monkeypatch):
+    monkeypatch.setattr(target, "encode", lambda sample: pytest.fail("it was tokenised"))
+    order = Order(make_sample("x" * (64 * LIMIT + 1)), Sampling(max_new_tokens=3))
+    (event,) = answer(target, draft, order, LIMIT)
+    assert event.code == "context_length_exceeded"
+    assert "12801 characters" in event.message
+
+
 def test_closing_early_decodes_no_further(target, draft):
     events = answer(target, draft, Order(make_sample(), Sampling(max_new_tokens=100)), LIMIT)
     assert isinstance(next(events), Started)

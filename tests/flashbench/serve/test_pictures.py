@@ -52,6 +52,21 @@ def test_other_urls_are_refused_in_one_line(url, status, message):
     assert (caught.value.status, caught.value.message, caught.value.param) == (status, message, "here")
 
 
+@pytest.mark.parametrize("payload", ["é", "YQ==\N{ZERO WIDTH SPACE}", "\udc80"])
+def test_text_that_is_not_ascii_is_no_base64(payload):
+    with pytest.raises(Refusal, match="not valid base64") as caught:
+        read_data_url(f"data:image/png;base64,{payload}", "here")
+    assert caught.value.status == 400
+
+
+@pytest.mark.parametrize("size", [(1, 20_000), (20_000, 1), (2, 101)])
+def test_a_picture_too_thin_to_be_scaled_is_refused(size):
+    with pytest.raises(Refusal, match="at most 50 times") as caught:
+        count_pixels(encoded("PNG", size), "here")
+    assert caught.value.status == 400
+    assert count_pixels(encoded("PNG", (2, 100)), "here") == 200
+
+
 @pytest.mark.parametrize("picture", [b"", b"not a picture", b"%!PS-Adobe-3.0 EPSF-3.0\n", encoded("PNG")[:20],
                                      encoded("TIFF")], ids=["empty", "text", "eps", "cut", "tiff"])
 def test_bytes_that_are_no_known_picture_are_refused(picture):

@@ -12,6 +12,8 @@ from specflash.errors import UserError
 from specflash.targets import target_fingerprint
 from tests.tiny import save_tiny_llava
 
+SHAPE = {"head_dim": 8, "inner": 16}
+
 
 def settings_for(run: Path, **serve) -> Settings:
     tree = {"name": "t", "run": run, "dump": {"source": {"dataset": "llava-instruct"}}, "bench": {"tasks": {}},
@@ -37,13 +39,16 @@ def test_methods_that_cannot_be_served_are_told_before_anything_starts(tmp_path,
 def test_a_draft_of_another_target_is_told_before_anything_starts(tmp_path):
     ours, other = (save_tiny_llava(tmp_path / name, seed) for name, seed in (("ours", 0), ("other", 1)))
     target = {"name": "llava-1.5", "weights": str(ours)}
-    settings = settings_for(tmp_path, methods=["eagle"]).model_copy(update={"target": TargetSettings(**target)})
-    draft = make_draft("eagle", {"head_dim": 8, "inner": 16}, width=32)
+    settings = settings_for(tmp_path, methods=["eagle"]).model_copy(update={
+        "target": TargetSettings(**target), "drafts": {"eagle": SHAPE}})
+    draft = make_draft("eagle", SHAPE, width=32)
     save_draft(draft, settings.draft_folder("eagle"), "llava-1.5", target_fingerprint("llava-1.5", str(other)))
     with pytest.raises(UserError, match="was trained for other weights"):
         check_methods(settings)
     save_draft(draft, settings.draft_folder("eagle"), "llava-1.5", target_fingerprint("llava-1.5", str(ours)))
     check_methods(settings)
+    with pytest.raises(UserError, match=r"other settings than drafts.eagle \(k 4 → 2\)"):
+        check_methods(settings.model_copy(update={"drafts": {"eagle": {**SHAPE, "k": 2}}}))
 
 
 def test_port_0_takes_a_free_one():

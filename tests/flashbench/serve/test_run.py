@@ -74,3 +74,9 @@ def test_a_serve_config_names_the_experiments_file(settings, tmp_path):
     build_app(AppArgs(config=tmp_path / "experiment.yaml", overrides=["serve.methods=[vanilla]"]))
     with pytest.raises(UserError, match=r"unknown key `serve\.prt`"):
         build_app(AppArgs(config=tmp_path / "experiment.yaml", overrides=["serve.prt=1"]))
+
+
+@pytest.mark.parametrize(("host", "url"), [("127.0.0.1", "http://127.0.0.1:80"), ("::1", "http://[::1]:80"),
+                                           ("localhost", "http://localhost:80")])
+def test_the_url_can_be_opened_as_it_is_printed(host, url):
+    assert run.url_of(host, 80) == url

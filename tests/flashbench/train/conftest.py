@@ -7,6 +7,7 @@ import torch
 
 from flashbench.dump.manifest import Manifest
 from flashbench.dump.shards import ShardWriter, Writer
+from flashbench.dump.source import write_source
 from flashbench.settings import Settings
 from specflash.records import Features
 from specflash.targets import load_ends, target_fingerprint
@@ -36,6 +37,7 @@ def make_experiment(weights: Path, run: Path, samples: int = 24, **train: object
     for number in range(samples):
         shards.add(learnable_features(number, table))
     shards.flush()
+    write_source(folder, settings.dump.source, shards.done)
     return settings
 
 

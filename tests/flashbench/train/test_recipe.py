@@ -7,7 +7,7 @@ import pytest
 from flashbench.dump.store import FeatureStore
 from flashbench.train.recipe import RECORD, finished_record, recipe_hash, recipe_of
 from flashbench.train.run import run_train
-from specflash.drafts.store import make_draft
+from specflash.drafts.store import make_draft, save_draft
 from specflash.errors import UserError
 from tests.flashbench.train.conftest import WIDTH, make_experiment
 
@@ -43,10 +43,46 @@ def test_other_samples_are_another_recipe(experiment, weights, tmp_path):
 def test_a_finished_draft_of_another_recipe_is_refused_with_what_differs(experiment, tmp_path):
     wanted = recipe(experiment)
     assert finished_record(tmp_path, wanted) is None
-    (tmp_path / RECORD).write_text(json.dumps({"recipe": wanted, "steps": 7}))
+    finish(tmp_path, wanted)
     assert finished_record(tmp_path, wanted)["steps"] == 7
     with pytest.raises(UserError, match=r"another recipe \(train.lr 0.03 → 0.0001\)"):
         finished_record(tmp_path, recipe(with_train(experiment, lr=1e-4)))
+
+
+def finish(folder, made_with):
+    """What training leaves behind."""
+    save_draft(make_draft("eagle", {"k": 3, "head_dim": 16}, WIDTH), folder, "toy", "abc", {"recipe": made_with})
+    record = {"recipe": made_with, "steps": 7, "parameters": 1, "seconds": 1.0, "curves": [{"epoch": 1}]}
+    (folder / RECORD).write_text(json.dumps(record))
+
+
+BREAKAGES = {
+    "weights gone": lambda folder: (folder / "model.safetensors").unlink(),
+    "weights cut": lambda folder: (folder / "model.safetensors").write_bytes(b"half"),
+    "config gone": lambda folder: (folder / "config.json").unlink(),
+    "config cut": lambda folder: (folder / "config.json").write_text("{"),
+    "config of something else": lambda folder: (folder / "config.json").write_text('{"weights_sha256": "x"}'),
+    "record cut": lambda folder: (folder / RECORD).write_text('{"recipe": {'),
+    "record of something else": lambda folder: (folder / RECORD).write_text("[]"),
+    "record without figures": lambda folder: (folder / RECORD).write_text('{"recipe": {}, "curves": [1]}'),
+}
+
+
+@pytest.mark.parametrize("harm", BREAKAGES.values(), ids=BREAKAGES)
+def test_a_broken_draft_counts_as_unfinished_and_is_said_to_be(experiment, tmp_path, harm, capfd):
+    wanted = recipe(experiment)
+    finish(tmp_path / "d", wanted)
+    harm(tmp_path / "d")
+    assert finished_record(tmp_path / "d", wanted) is None
+    assert "its draft is made again" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["weights gone", "weights cut", "config cut", "record cut"])
+def test_a_broken_draft_of_another_recipe_is_not_written_over(experiment, tmp_path, kind):
+    finish(tmp_path / "d", recipe(experiment))
+    BREAKAGES[kind](tmp_path / "d")
+    with pytest.raises(UserError, match="another recipe"):
+        finished_record(tmp_path / "d", recipe(with_train(experiment, lr=1e-4)))
 
 
 def test_an_unknown_draft_is_named_with_the_nearest_known_one(experiment):

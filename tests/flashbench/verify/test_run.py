@@ -61,6 +61,19 @@ def test_a_kill_costs_only_the_unfinished_answers(verified, monkeypatch):
     assert len(decoded) == 2
 
 
+def test_the_outside_answer_comes_from_a_plain_model_without_its_own_habits(tmp_path, monkeypatch):
+    """A repetition penalty in the target's own generation settings is no part of greedy decoding."""
+    settings = make_experiment(tmp_path, prompts=1)
+    habits = tmp_path / "target" / "generation_config.json"
+    habits.write_text(json.dumps({**json.loads(habits.read_text()), "repetition_penalty": 5.0,
+                                  "no_repeat_ngram_size": 1, "num_beams": 3}))
+    asked, inner = [], verify_run.load_target
+    monkeypatch.setattr(verify_run, "load_target", lambda *a, **k: asked.append(k) or inner(*a, **k))
+    verdict = run_verify(settings)
+    assert asked == [{"plain": True}]
+    assert [outcome.equal for outcome in verdict.outcomes if outcome.check == "outside"] == [True]
+
+
 class Stubborn(Vanilla):
     """Always drafts token 7."""
 

@@ -1,0 +1,98 @@
+"""A LLaVA model as a folder of files: whole and of the right kind, or one line that says what is wrong.
+
+It knows no prompt and no forward pass.
+"""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+from transformers import AutoProcessor, LlavaForConditionalGeneration
+from transformers.utils import logging
+
+from specflash.errors import UserError
+
+
+def load_whole(folder: Path, dtype: torch.dtype, attention: str) -> tuple[LlavaForConditionalGeneration, Any]:
+    """Model and processor. The library fills missing tensors with random numbers; here they are an error."""
+    _check_kind(folder)
+    logging.disable_progress_bar()
+    try:
+        model, told = LlavaForConditionalGeneration.from_pretrained(
+            folder, dtype=dtype, attn_implementation=attention, local_files_only=True, output_loading_info=True)
+        processor = AutoProcessor.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError, RuntimeError, KeyError, TypeError, SafetensorError) as error:
+        raise UserError(f"{folder} holds no LLaVA model that loads: {' '.join(str(error).split())}") from None
+    missing = sorted(told["missing_keys"])
+    if missing:
+        raise UserError(f"{folder} lacks {len(missing)} of the model's tensors ({missing[0]}, …): download or "
+                        "copy its *.safetensors files again")
+    return model, processor
+
+
+def _check_kind(folder: Path) -> None:
+    path = folder / "config.json"
+    try:
+        config = json.loads(path.read_bytes())
+        kind = config.get("model_type")
+    except (OSError, ValueError, AttributeError):
+        raise UserError(f"{folder} holds no LLaVA model that loads: {path.name} is missing or damaged; copy the "
+                        "folder again") from None
+    if kind != "llava":
+        raise UserError(f"{folder} holds no LLaVA model: {path.name} says model_type `{kind}`, not `llava`; set "
+                        "target.weights to another folder")
+
+
+def folder_fingerprint(folder: Path) -> str:
+    """Identity of the weights in a folder, without reading all of a large model.
+
+    What a folder states itself (`specflash.json`) wins; else config.json, the names, shapes and
+    sizes of all tensors, and 64 evenly spaced pieces of each weights file.
+    """
+    stated = folder / "specflash.json"
+    if stated.is_file():
+        return _stated_fingerprint(stated)
+    digest = sha256((folder / "config.json").read_bytes())
+    for path in sorted(folder.glob("*.safetensors")):
+        size = path.stat().st_size
+        digest.update(f"{path.name} {size}".encode())
+        with path.open("rb") as file:
+            header = int.from_bytes(file.read(8), "little")
+            digest.update(file.read(min(header, size)))  # a damaged file may say anything
+            for piece in range(64):
+                file.seek(piece * size // 64)
+                digest.update(file.read(1 << 16))
+    return digest.hexdigest()[:32]
+
+
+def _stated_fingerprint(path: Path) -> str:
+    try:
+        fingerprint = json.loads(path.read_bytes())["fingerprint"]
+    except (ValueError, KeyError, TypeError):
+        fingerprint = None
+    if not isinstance(fingerprint, str):
+        raise UserError(f"{path} is damaged: copy the folder {path.parent} again; if it lies in the cache of "
+                        "specflash, move it away and it is made again")
+    return fingerprint
+
+
+def find_tensors(folder: Path, endings: tuple[str, ...]) -> dict[str, Tensor]:
+    """Tensors of a folder by the ending of their names (prefixes differ between versions)."""
+    found = {}
+    for path in sorted(folder.glob("*.safetensors")):
+        try:
+            found |= _tensors_in(path, endings)
+        except SafetensorError as error:
+            raise UserError(f"{path} is damaged ({' '.join(str(error).split())}): copy or download it again") from None
+    return found
+
+
+def _tensors_in(path: Path, endings: tuple[str, ...]) -> dict[str, Tensor]:
+    with safe_open(path, framework="pt") as file:
+        names = {name: next((ending for ending in endings if name.endswith(ending)), None)
+                 for name in file.keys()}  # noqa: SIM118 (a file handle, not a mapping)
+        return {ending: file.get_tensor(name) for name, ending in names.items() if ending and "vision" not in name}
