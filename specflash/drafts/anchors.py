@@ -54,3 +54,17 @@ def find_anchors(answer_mask: Tensor, slots: int) -> Anchors:
     valid = trained.gather(1, bases[..., None].expand(-1, -1, slots)) & real[..., None]
     sample, anchor, slot = valid.nonzero(as_tuple=True)
     return Anchors(bases, valid, sample, slot, bases[sample, anchor] + 1 + slot)
+
+
+def thin(anchors: Anchors, keep: float) -> Anchors:
+    """Keep each row of slot i with probability keep^i, slot 0 always.
+
+    A draft reaches slot i only where all slots before it were right, so late slots matter less: the
+    mean over the rows kept weighs them so, and the rows left out cost nothing.
+    """
+    slots = anchors.valid.shape[-1]
+    chance = keep ** torch.arange(slots, device=anchors.slot.device)              # [K]
+    drawn = torch.rand(anchors.valid.shape, device=anchors.valid.device) < chance
+    valid = anchors.valid & drawn                                                 # [B, A, K]
+    sample, anchor, slot = valid.nonzero(as_tuple=True)
+    return Anchors(anchors.bases, valid, sample, slot, anchors.bases[sample, anchor] + 1 + slot)

@@ -1,6 +1,6 @@
 import torch
 
-from specflash.drafts.anchors import find_anchors, trained_slots
+from specflash.drafts.anchors import find_anchors, thin, trained_slots
 
 
 def test_the_toy_of_the_batch_docstring():
@@ -40,3 +40,21 @@ def test_anchors_are_packed_and_point_at_their_targets():
 def test_a_batch_without_answers_has_no_anchor():
     anchors = find_anchors(torch.zeros(2, 5, dtype=torch.bool), 3)
     assert anchors.bases.shape == (2, 0) and anchors.valid.shape == (2, 0, 3) and len(anchors.slot) == 0
+
+
+def test_thinning_keeps_slot_0_and_ever_fewer_rows_of_later_slots():
+    torch.manual_seed(0)
+    anchors = find_anchors(torch.ones(4, 400, dtype=torch.bool), 4)
+    kept = thin(anchors, 0.5)
+    shares = torch.bincount(kept.slot, minlength=4) / torch.bincount(anchors.slot, minlength=4)
+    assert shares[0] == 1
+    torch.testing.assert_close(shares, torch.tensor([1, 0.5, 0.25, 0.125]), atol=0.04, rtol=0)
+    assert not (kept.valid & ~anchors.valid).any()
+    assert torch.equal(kept.valid.nonzero()[:, [0, 2]], torch.stack([kept.sample, kept.slot], 1))
+    bases = anchors.bases[kept.sample, kept.valid.nonzero()[:, 1]]
+    assert torch.equal(kept.target, bases + 1 + kept.slot)
+
+
+def test_thinning_by_nothing_changes_nothing():
+    anchors = find_anchors(torch.ones(1, 30, dtype=torch.bool), 3)
+    assert torch.equal(thin(anchors, 1.0).valid, anchors.valid)
