@@ -11,10 +11,17 @@ from torch import Tensor
 
 from specflash.errors import UserError
 
+COLDEST = 1e-20
+"""Temperatures below it count as this one: logits divided by less would leave float32. Two different
+logits are so far apart in it that the law is the same, all on the largest."""
+
+SEEDS = range(-2**63, 2**63)
+"""What torch takes as a seed."""
+
 
 @dataclass(frozen=True)
 class Sampling:
-    """temperature 0 is greedy; top_k 0 and top_p 1 switch the cut off; seed None is seeded by 0."""
+    """temperature 0 is greedy; top_k 0 and top_p 1 switch the cut off."""
 
     temperature: float = 0.0
     top_k: int = 0
@@ -29,6 +36,8 @@ class Sampling:
             raise UserError(f"top_k must be ≥ 0 (0 switches it off), not {self.top_k}")
         if not 0 < self.top_p <= 1:
             raise UserError(f"top_p must lie in (0, 1], not {self.top_p}")
+        if self.seed not in SEEDS:
+            raise UserError(f"seed must lie in [-2^63, 2^63), not {self.seed}")
         if self.max_new_tokens < 1:
             raise UserError(f"max_new_tokens must be ≥ 1, not {self.max_new_tokens}")
 
@@ -41,7 +50,7 @@ def distribution(logits: Tensor, sampling: Sampling) -> Tensor:
     if sampling.temperature == 0:
         law = torch.zeros(logits.shape, dtype=torch.float32, device=logits.device)
         return law.scatter_(-1, logits.argmax(-1, keepdim=True), 1.0)
-    scores = logits.float() / sampling.temperature                       # [R, V]
+    scores = logits.float() / max(sampling.temperature, COLDEST)         # [R, V]
     if 0 < sampling.top_k < scores.shape[-1]:
         smallest_kept = scores.topk(sampling.top_k, dim=-1).values[..., -1:]
         scores = scores.masked_fill(scores < smallest_kept, -torch.inf)

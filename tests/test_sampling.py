@@ -52,6 +52,15 @@ def test_temperature_zero_is_one_hot_at_the_argmax():
     assert torch.equal(law, torch.nn.functional.one_hot(logits.bfloat16().argmax(-1), VOCABULARY).float())
 
 
+@pytest.mark.parametrize("cut", [{}, {"top_k": 3}, {"top_p": 0.9}])
+@pytest.mark.parametrize("temperature", [1e-320, 1e-45, 1e-38, 1e-30, 1e-20, 1e-6])
+def test_a_tiny_temperature_is_the_greedy_law(temperature, cut):
+    logits = torch.cat([random_logits(seed=1), 1e9 * random_logits(seed=2)])
+    law = distribution(logits, Sampling(temperature, **cut))
+    assert torch.equal(law, distribution(logits, Sampling(0.0)))
+    assert torch.equal(draw(law, torch.Generator().manual_seed(0)), logits.argmax(-1))
+
+
 def test_probabilities_are_float32_whatever_the_logits_are():
     assert distribution(random_logits(seed=2).bfloat16(), Sampling(0.7)).dtype == torch.float32
 
@@ -83,7 +92,8 @@ def test_draws_repeat_with_the_seed():
 
 
 @pytest.mark.parametrize(("name", "value"), [("temperature", -0.1), ("temperature", float("inf")), ("top_k", -1),
-                                             ("top_p", 0.0), ("top_p", 1.1), ("max_new_tokens", 0)])
+                                             ("top_p", 0.0), ("top_p", 1.1), ("max_new_tokens", 0),
+                                             ("temperature", float("nan")), ("seed", 2**63), ("seed", -2**63 - 1)])
 def test_settings_out_of_range_are_named(name, value):
     with pytest.raises(UserError, match=name):
         Sampling(**{name: value})

@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 
 from flashbench.bench.rows import VANILLA
+from flashbench.draft_settings import check_saved
 from flashbench.fingerprint import digest, draft_fingerprint, engine_fingerprint
 from flashbench.settings import Settings
 from specflash.drafts.base import Draft
@@ -43,9 +44,8 @@ def draft_names(settings: Settings) -> list[str]:
 
 
 def draft_fingerprints(settings: Settings) -> dict[str, str]:
-    """Hash per draft. Raises UserError for a draft that has not been trained."""
-    return {name: draft_fingerprint(_trained(settings.draft_folder(name), name))
-            for name in draft_names(settings)}
+    """Hash per draft. Raises UserError for a draft that has not been trained, or with other settings."""
+    return {name: draft_fingerprint(_trained(settings, name)) for name in draft_names(settings)}
 
 
 def conditions_fingerprint(settings: Settings, dtype: str) -> str:
@@ -55,7 +55,9 @@ def conditions_fingerprint(settings: Settings, dtype: str) -> str:
                    settings.threads, engine_fingerprint()])
 
 
-def _trained(folder: Path, name: str) -> Path:
+def _trained(settings: Settings, name: str) -> Path:
+    folder = settings.draft_folder(name)
     if not (folder / "model.safetensors").is_file():
         raise UserError(f"no trained draft `{name}` in {folder}; run `specflash train --draft {name}` first")
+    check_saved(settings, name)
     return folder

@@ -3,6 +3,7 @@
 import errno
 import socket
 
+from flashbench.draft_settings import check_saved
 from flashbench.settings import ServeSettings, Settings
 from specflash.catalogue import pick
 from specflash.drafts import DRAFTS
@@ -29,6 +30,7 @@ def _check_draft(settings: Settings, method: str) -> None:
     if verifier["fingerprint"] != target_fingerprint(target.name, target.weights):
         raise UserError(f"the draft in {folder} was trained for other weights (`{verifier['name_or_path']}`) than "
                         f"this `{target.name}`; train it for this one, or leave `{method}` out of serve.methods")
+    check_saved(settings, method)
 
 
 def free_port(serve: ServeSettings) -> int:

@@ -117,6 +117,19 @@ def test_sampled_text_is_seeded_and_has_no_identity_to_vanilla(measured):
     assert vanilla[0] != vanilla[1]
 
 
+def test_a_draft_trained_with_other_settings_is_named_with_what_differs(measured):
+    settings, _ = measured
+    drafts = {**settings.drafts, "eagle": {**settings.drafts["eagle"], "k": 9}}
+    with pytest.raises(UserError, match=r"drafts/eagle was trained with other settings .*\(k 3 → 9\)"):
+        measure(settings.model_copy(update={"drafts": drafts}))
+
+
+def test_a_default_that_is_written_out_is_the_same_setting(measured):
+    settings, summary = measured
+    drafts = {**settings.drafts, "eagle": {**settings.drafts["eagle"], "inner": 0, "k": "3"}}
+    assert measure(settings.model_copy(update={"drafts": drafts})) == summary
+
+
 def test_a_draft_that_was_not_trained_is_named(tmp_path):
     settings = make_experiment(tmp_path)
     (settings.draft_folder("eagle") / "model.safetensors").unlink()

@@ -14,7 +14,8 @@ from tests.tiny import save_tiny_llava
 
 
 def settings_for(run: Path, **serve) -> Settings:
-    tree = {"name": "t", "run": run, "dump": {"source": {"dataset": "llava-instruct"}}, "bench": {"tasks": {}},
+    tree = {"name": "t", "run": run, "dump": {"source": {"dataset": "llava-instruct"}},
+            "bench": {"tasks": {"any": {"source": {"dataset": "photographs"}}}},
             "serve": serve}
     return Settings.model_validate(tree)
 
@@ -43,7 +44,11 @@ def test_a_draft_of_another_target_is_told_before_anything_starts(tmp_path):
     with pytest.raises(UserError, match="was trained for other weights"):
         check_methods(settings)
     save_draft(draft, settings.draft_folder("eagle"), "llava-1.5", target_fingerprint("llava-1.5", str(ours)))
-    check_methods(settings)
+    check_methods(settings.model_copy(update={"drafts": {"eagle": {"head_dim": 8, "inner": 16}}}))
+    with pytest.raises(UserError, match=r"trained with other settings .*\(head_dim 8 → 64; inner 16 → 0\)"):
+        check_methods(settings)
+    with pytest.raises(UserError, match="say nothing about the draft `eagle`"):
+        check_methods(settings.model_copy(update={"drafts": {}}))
 
 
 def test_port_0_takes_a_free_one():

@@ -10,6 +10,7 @@ from flashbench.bench import methods
 from flashbench.verify import run as verify_run
 from flashbench.verify import run_verify
 from flashbench.verify.compare import first_difference, top_two_gap
+from flashbench.verify.verdict import Verdict
 from specflash.drafts.base import Session
 from specflash.drafts.vanilla import Vanilla
 from specflash.records import Proposal
@@ -58,6 +59,13 @@ def test_a_kill_costs_only_the_unfinished_answers(verified, monkeypatch):
     monkeypatch.setattr(verify_run, "_compare", lambda *given: decoded.append(given) or compare(*given))
     assert run_verify(settings) == verdict
     assert len(decoded) == 2
+
+
+def test_nothing_compared_is_not_lossless(capsys):
+    nothing = Verdict("bfloat16", 32, 8, (), {})
+    assert not nothing
+    nothing.show()
+    assert "Nothing was compared" in capsys.readouterr().out
 
 
 class Stubborn(Vanilla):
