@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import yaml
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from flashbench.tree import moved, override, read_tree
 from specflash.catalogue import nearest
@@ -190,6 +190,16 @@ class Settings(Section):
     serve: ServeSettings = ServeSettings()
     threads: Threads = Field(2, description="CPU threads of a process that works alone")
     quotable: bool = Field(True, description="false: the summary says its numbers are not for quoting")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _measure_every_draft(cls, tree: Any) -> Any:
+        """Where the drafts are named and the methods are not: vanilla and all of them."""
+        if not isinstance(tree, dict) or not isinstance(tree.get("drafts"), dict):
+            return tree
+        methods = {"methods": list(dict.fromkeys(("vanilla", *tree["drafts"])))}
+        return tree | {name: methods | tree.get(name, {}) for name in ("bench", "serve")
+                       if isinstance(tree.get(name, {}), dict)}
 
     @property
     def data_folder(self) -> Path:

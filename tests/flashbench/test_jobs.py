@@ -100,7 +100,7 @@ def config(tmp_path_factory) -> Path:
         "dump": {"source": source, "actors": 1, "decoders": 1},
         "train": {"workers": 1, "epochs": 1, "batch": 2, "held_out": 0.25, "precision": "float32"},
         "drafts": {"eagle": {"k": 2}},
-        "bench": {"tasks": {"instruct": {"source": {**source, "split": "test"}}}, "methods": ["vanilla", "eagle"]}}))
+        "bench": {"tasks": {"instruct": {"source": {**source, "split": "test"}}}}}))
     run_prepare(load_settings(path))
     return path
 
