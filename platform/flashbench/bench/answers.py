@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from flashbench.bench.rows import Row
-from flashbench.dump.files import write_whole
 from flashbench.fingerprint import digest
+from specflash.files import write_whole
 
 
 def write_answers(rows: Sequence[Row], folder: Path, measured_at: datetime) -> None:
