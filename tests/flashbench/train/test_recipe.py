@@ -1,9 +1,11 @@
 """A finished draft is taken for what was asked for only where everything it follows from is the same."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from flashbench.dump.manifest import Manifest
 from flashbench.dump.store import FeatureStore
 from flashbench.train.recipe import RECORD, finished_record, recipe_hash, recipe_of
 from flashbench.train.run import job_of, run_train
@@ -104,8 +106,9 @@ def test_a_vocabulary_written_as_text_is_a_number_too(experiment):
 
 
 def test_features_of_another_target_are_refused(experiment):
-    manifest = experiment.dump_folder / "manifest.json"
-    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "fingerprint": "of-another"}))
+    ours = Manifest.load(experiment.dump_folder)
+    (experiment.dump_folder / "manifest.json").unlink()
+    replace(ours, fingerprint="of-another").claim(experiment.dump_folder)
     with pytest.raises(UserError, match="features of other weights"):
         run_train(experiment)
 
