@@ -11,6 +11,9 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 CONFIG ?= jobs/configs/demo.yaml
 
+FAST_OPTION = $(if $(filter 1 yes true,$(FAST)),--fast,$(if $(filter-out 0 no false,$(FAST)),$(error \
+	FAST=$(FAST) is neither yes nor no: write FAST=1 or leave it out)))
+
 # A line of pip's output per package is enough to see that it moves.
 SHOW := while read -r what name _; do case "$$what $$name" in \
 	  "Installing collected") printf '\ninstalling …\n';; \
@@ -36,7 +39,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@echo "installed in .venv"
 
 demo: .venv
-	@$(BIN)/specflash demo --config $(CONFIG) $(if $(FAST),--fast)
+	@$(BIN)/specflash demo --config $(CONFIG) $(FAST_OPTION)
 
 test: .venv
 	@$(BIN)/python -m pytest

@@ -14,10 +14,13 @@ from specflash.errors import UserError
 COLDEST = 1e-30
 """A lower temperature counts as this one: the law is the same in float32, and logits / temperature stays finite."""
 
+SEEDS = range(-2**63, 2**63)
+"""What torch takes as a seed."""
+
 
 @dataclass(frozen=True)
 class Sampling:
-    """temperature 0 is greedy; top_k 0 and top_p 1 switch the cut off; seed None is seeded by 0."""
+    """temperature 0 is greedy; top_k 0 and top_p 1 switch the cut off."""
 
     temperature: float = 0.0
     top_k: int = 0
@@ -32,6 +35,8 @@ class Sampling:
             raise UserError(f"top_k must be ≥ 0 (0 switches it off), not {self.top_k}")
         if not 0 < self.top_p <= 1:
             raise UserError(f"top_p must lie in (0, 1], not {self.top_p}")
+        if self.seed not in SEEDS:
+            raise UserError(f"seed must lie in [-2^63, 2^63), not {self.seed}")
         if self.max_new_tokens < 1:
             raise UserError(f"max_new_tokens must be ≥ 1, not {self.max_new_tokens}")
 

@@ -97,7 +97,8 @@ def test_draws_repeat_with_the_seed():
 
 
 @pytest.mark.parametrize(("name", "value"), [("temperature", -0.1), ("temperature", float("inf")), ("top_k", -1),
-                                             ("top_p", 0.0), ("top_p", 1.1), ("max_new_tokens", 0)])
+                                             ("top_p", 0.0), ("top_p", 1.1), ("max_new_tokens", 0),
+                                             ("temperature", float("nan")), ("seed", 2**63), ("seed", -2**63 - 1)])
 def test_settings_out_of_range_are_named(name, value):
     with pytest.raises(UserError, match=name):
         Sampling(**{name: value})

@@ -37,8 +37,8 @@ class StepLog:
 def build(
     folder: Annotated[Path, typer.Option(help="where the unfinished state is kept")] = Path("runs/build-target"),
     output: Annotated[Path, typer.Option(help="where the finished weights go")] = WEIGHTS,
-    threads: Annotated[int, typer.Option(help="CPU threads")] = 2,
-    seed: int = 0,
+    threads: Annotated[int, typer.Option(min=1, help="CPU threads")] = 2,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
 ) -> None:
     """Train the tower on patch labels, then tower, projector and LoRA deltas on conversations."""
     torch.set_num_threads(threads)

@@ -13,8 +13,9 @@ from typing import Annotated
 
 import typer
 
-from flashbench.console import note
+from flashbench.console import note, say
 from flashbench.settings import load_settings
+from specflash import __version__
 from specflash.errors import UserError
 
 DEMO = Path("jobs/configs/demo.yaml")
@@ -23,9 +24,21 @@ Config = Annotated[Path, typer.Option("--config", "-c", metavar="FILE", help="Se
 Overrides = Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", show_default=False,
                                                        help="Dotted settings that replace the file's.")]
 
-app = typer.Typer(name="specflash", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
-                  help="Lossless speculative decoding for large multimodal models: "
-                       "dump, train, verify, benchmark and serve drafts on Ray.")
+app = typer.Typer(name="specflash", add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.callback(invoke_without_command=True,
+              epilog="Example:  specflash demo --fast\n\nOf one verb:  specflash train --help")
+def start(context: typer.Context,
+          version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False) -> None:
+    """Lossless speculative decoding for large multimodal models: dump, train, verify, benchmark and serve
+    drafts on Ray.
+    """
+    if version:
+        say(f"specflash {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        say(context.get_help())
 
 
 def _verb(example: str, writes: str) -> Callable[[Callable], Callable]:
@@ -37,13 +50,14 @@ def _verb(example: str, writes: str) -> Callable[[Callable], Callable]:
     return app.command(epilog=f"Example:  specflash {example}\n\nWrites:  {writes}")
 
 
-@_verb("demo --fast", "the whole run folder: data, features, drafts, verdicts, summary.json, report.html")
+@_verb("demo --fast", "the whole run folder: data, features, drafts, verdicts, summary.json, report.html;\n"
+       "exits with 1 when a draft is not lossless")
 def demo(config: Config = DEMO, overrides: Overrides = None,
          fast: Annotated[bool, typer.Option(help="Less data; its numbers are not for quoting.")] = False) -> None:
     """The main job from end to end: prepare, dump, train, verify, bench, report."""
     settings = load_settings(config, overrides or ())
     from flashbench.demo import run_demo
-    run_demo(settings, fast)
+    _exit_unless(run_demo(settings, fast) is not None)
 
 
 @_verb("doctor", "nothing; exits with 1 when something that is needed is missing")

@@ -20,7 +20,8 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
+from rich.table import Column, Table
+from rich.text import Text
 
 SECONDS_BETWEEN_LINES = 10.0
 PLAIN_WIDTH = 140
@@ -68,11 +69,16 @@ def say(text: str) -> None:
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table of results on stdout. Cells may carry rich markup (`[green]ok[/]`)."""
-    grid = Table(*columns, title=title, title_justify="left")
+    """A table of results on stdout. What it is given is shown as it is; a cell from `coloured` has its colour."""
+    grid = Table(*(Column(Text(name)) for name in columns), title=Text(title, "table.title"), title_justify="left")
     for row in rows:
-        grid.add_row(*(str(cell) for cell in row))
+        grid.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
     _stdout().print(grid)
+
+
+def coloured(text: str, colour: str) -> Text:
+    """A cell of a table."""
+    return Text(text, style=colour)
 
 
 def clock(seconds: float) -> str:
@@ -87,7 +93,7 @@ def _stdout() -> Console:
 
 @contextmanager
 def _live_meter(title: str, total: int | None) -> Iterator[Advance]:
-    bar = Progress(SpinnerColumn(), TextColumn("{task.description}"), BarColumn(),
+    bar = Progress(SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(),
                    MofNCompleteColumn(), TextColumn("{task.fields[rate]}"),
                    TimeRemainingColumn(), TimeElapsedColumn(), console=stderr)
     started, done = time.monotonic(), 0

@@ -16,7 +16,7 @@ from typing import Literal
 from packaging.requirements import Requirement
 
 import specflash
-from flashbench.console import say, step, table
+from flashbench.console import coloured, say, step, table
 from specflash.errors import UserError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -42,7 +42,7 @@ def run_doctor() -> bool:
         if all(one.state != "fail" for one in findings):
             findings += [finding for check in WITH_PACKAGES for finding in check()]
     table("doctor", ("check", "", "found", "what to do"),
-          [(one.check, f"[{COLOURS[one.state]}]{one.state}[/]", one.found, one.advice) for one in findings])
+          [(one.check, coloured(one.state, COLOURS[one.state]), one.found, one.advice) for one in findings])
     failed = [one.check for one in findings if one.state == "fail"]
     say(f"missing: {', '.join(failed)}" if failed else "everything that is needed is here")
     return not failed

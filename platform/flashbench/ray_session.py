@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from math import ceil
 from pathlib import Path
 from secrets import token_hex
 
@@ -63,6 +64,7 @@ def ray_session(settings: Settings, num_cpus: float, num_gpus: float = 0) -> Ite
 def local_ray(num_cpus: float, num_gpus: float | None = None) -> Iterator[None]:
     """A cluster on this machine alone: free ports, no dashboard, little memory, gone afterwards.
 
+    num_cpus  logical CPUs; of its own machine Ray takes no fraction, so it is rounded up
     num_gpus  logical GPUs; None: those that are there
 
     Ray guards it with a token. Given none, Ray would leave one in the home folder, and every later
@@ -71,7 +73,7 @@ def local_ray(num_cpus: float, num_gpus: float | None = None) -> Iterator[None]:
     os.environ.setdefault("RAY_AUTH_TOKEN", token_hex(32))
     with _environment({"PYTHONPATH": _import_roots(), "PATH": _tools_first(), "RAY_USAGE_STATS_ENABLED": "0",
                        "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}):
-        _start(num_cpus, num_gpus)
+        _start(ceil(num_cpus), None if num_gpus is None else ceil(num_gpus))
     try:
         yield
     finally:
@@ -90,7 +92,7 @@ def _in_one_line(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def _start(num_cpus: float, num_gpus: float | None) -> None:
+def _start(num_cpus: int, num_gpus: int | None) -> None:
     """Start it. Ray gives up where its processes are not up in 30 s, as on a busy machine: try again."""
     for left in reversed(range(START_TRIES)):
         try:

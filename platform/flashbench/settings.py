@@ -4,19 +4,19 @@ Dotted overrides (`train.lr=3e-4`) come after the file. An unknown key is an err
 the nearest known one. Paths appear in settings and nowhere else.
 """
 
-import os
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from flashbench.tree import moved, override, read_tree
 from specflash.catalogue import nearest
 from specflash.errors import UserError
 
 
 class Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 def native_precision() -> str:
@@ -35,6 +35,30 @@ Auto = BeforeValidator(lambda value: native_precision() if value == "auto" else 
 """`auto` is replaced on loading, so a run's saved settings say what was computed in."""
 
 
+def at_home(path: Any) -> Any:
+    """`~` is the home folder, as it is for a shell; an empty path is a mistake, not this folder."""
+    if path == "":
+        raise ValueError("an empty path; write . for the current folder")
+    try:
+        return str(Path(path).expanduser()) if isinstance(path, str) else path
+    except RuntimeError:
+        raise ValueError(f"{path} begins with the home folder of somebody who has none here") from None
+
+
+def whole_above_one(gpus: float) -> float:
+    """Ray shares one GPU, and gives several only whole."""
+    if gpus > 1 and gpus != int(gpus):
+        raise ValueError("more than one GPU must be a whole number")
+    return gpus
+
+
+AtHome = BeforeValidator(at_home)
+Cpus = Annotated[float, Field(ge=1e-4, le=1024)]  # Ray counts in steps of 1e-4
+Gpus = Annotated[float, Field(ge=0), AfterValidator(whole_above_one)]
+Threads = Annotated[int, Field(ge=1, le=1024)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+
+
 class TargetSettings(Section):
     """weights: local folder, or null for the weights that ship with the project.
 
@@ -42,7 +66,7 @@ class TargetSettings(Section):
     """
 
     name: str = "llava-smol"
-    weights: str | None = None
+    weights: Annotated[str | None, AtHome] = None
     dtype: Annotated[Literal["float32", "bfloat16", "float16"], Auto] = "bfloat16"
     device: str = "auto"
 
@@ -51,7 +75,7 @@ class SourceSettings(Section):
     """One data set: a catalogue name, the folder it lies in, and which part of it to take."""
 
     dataset: str
-    path: Path | None = None
+    path: Annotated[Path | None, AtHome] = None
     split: str = "train"
     limit: int | None = Field(None, ge=1)
 
@@ -61,7 +85,7 @@ class ScenesSettings(Section):
 
     train: int = Field(240, ge=1)
     test: int = Field(60, ge=1)
-    seed: int = 0
+    seed: Seed = 0
 
 
 class DumpSettings(Section):
@@ -69,20 +93,20 @@ class DumpSettings(Section):
 
     source: SourceSettings
     actors: int = Field(1, ge=1)
-    cpus_per_actor: float = 1
-    gpus_per_actor: float = 0
+    cpus_per_actor: Cpus = 1
+    gpus_per_actor: Gpus = 0
     decoders: int = Field(1, ge=1)
     batch: int = Field(4, ge=1)
     shard_mb: int = Field(64, ge=1)
     error_budget: float = Field(0.05, ge=0, le=1)
-    max_length: int = 2048
+    max_length: int = Field(2048, ge=1)
 
 
 class TrainSettings(Section):
     """Ray Train + DeepSpeed. One recipe for every draft; a draft's own settings are in `drafts`."""
 
     workers: int = Field(2, ge=1)
-    cpus_per_worker: float = 1
+    cpus_per_worker: Cpus = 1
     gpu: bool = False
     zero_stage: Literal[0, 1, 2, 3] = 1
     precision: Annotated[Literal["float32", "bfloat16"], Auto] = "bfloat16"
@@ -91,13 +115,13 @@ class TrainSettings(Section):
     accumulate: int = Field(1, ge=1)
     lr: float = Field(1e-3, gt=0)
     warmup_share: float = Field(0.05, ge=0, lt=1)
-    weight_decay: float = 0.05
+    weight_decay: float = Field(0.05, ge=0)
     clip_norm: float = Field(0.5, gt=0)
     noise: float = Field(0.1, ge=0, description="uniform input noise ±noise·512/L on features")
     held_out: float = Field(0.05, gt=0, lt=1)
     checkpoint_every: int = Field(1, ge=1, description="epochs between checkpoints")
-    max_failures: int = 2
-    seed: int = 0
+    max_failures: int = Field(2, ge=-1, description="-1: no limit")
+    seed: Seed = 0
 
 
 class VerifySettings(Section):
@@ -116,12 +140,14 @@ class TaskSettings(Section):
 
 
 class BenchSettings(Section):
-    tasks: dict[str, TaskSettings]
-    methods: tuple[str, ...] = ("vanilla", "eagle", "specflash")
-    temperature: float = 0.0
+    """`methods`: drafts that the experiment has settings for, and drafts that need no training."""
+
+    tasks: dict[str, TaskSettings] = Field(min_length=1)
+    methods: tuple[str, ...] = Field(("vanilla", "eagle", "specflash"), min_length=1)
+    temperature: float = Field(0.0, ge=0)
     warmups: int = Field(2, ge=0)
     repeats: int = Field(1, ge=1)
-    seed: int = 0
+    seed: Seed = 0
     hf_control: bool = True
 
 
@@ -138,9 +164,9 @@ class ServeSettings(Section):
     methods: tuple[str, ...] = ("vanilla", "eagle", "specflash")
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
     replicas: int = Field(1, ge=1)
-    cpus_per_replica: float = 0.5
-    gpus_per_replica: float = 0
-    threads: int = Field(1, ge=1)
+    cpus_per_replica: Cpus = 0.5
+    gpus_per_replica: Gpus = 0
+    threads: Threads = 1
     max_new_tokens: int = Field(512, ge=1)
     max_body_mb: int = Field(16, ge=1)
     max_pixels: int = Field(32_000_000, ge=1, description="of all pictures of one request")
@@ -152,7 +178,7 @@ class Settings(Section):
     """The whole experiment. `run` is the folder everything it makes goes to."""
 
     name: str
-    run: Path
+    run: Annotated[Path, AtHome]
     target: TargetSettings = TargetSettings()
     scenes: ScenesSettings = ScenesSettings()
     dump: DumpSettings
@@ -162,8 +188,18 @@ class Settings(Section):
     bench: BenchSettings
     track: TrackSettings = TrackSettings()
     serve: ServeSettings = ServeSettings()
-    threads: int = Field(2, ge=1, description="CPU threads of a process that works alone")
+    threads: Threads = Field(2, description="CPU threads of a process that works alone")
     quotable: bool = Field(True, description="false: the summary says its numbers are not for quoting")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _measure_every_draft(cls, tree: Any) -> Any:
+        """Where the drafts are named and the methods are not: vanilla and all of them."""
+        if not isinstance(tree, dict) or not isinstance(tree.get("drafts"), dict):
+            return tree
+        methods = {"methods": list(dict.fromkeys(("vanilla", *tree["drafts"])))}
+        return tree | {name: methods | tree.get(name, {}) for name in ("bench", "serve")
+                       if isinstance(tree.get(name, {}), dict)}
 
     @property
     def data_folder(self) -> Path:
@@ -179,24 +215,21 @@ class Settings(Section):
 
 def load_settings(path: str | Path, overrides: list[str] | tuple[str, ...] = ()) -> Settings:
     """Read and check a YAML file; raises UserError with one line per wrong key."""
-    path = Path(path)
-    if not path.is_file():
-        raise UserError(f"no settings file at {path}")
-    try:
-        tree = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
-        raise UserError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(tree, dict):
-        raise UserError(f"{path} must hold a mapping of settings")
+    tree = read_tree(Path(path))
     written_run = tree.get("run")
-    for override in overrides:
-        _apply(tree, override)
-    if isinstance(written_run, str) and tree.get("run") != written_run:
-        tree = moved(tree, written_run, str(tree["run"]))
+    for text in overrides:
+        override(tree, text)
+    run = tree.get("run")
+    if isinstance(written_run, str) and isinstance(run, str) and "" != run != written_run:
+        tree = moved(tree, written_run, run)
     try:
-        return Settings.model_validate(tree)
+        settings = Settings.model_validate(tree)
     except ValidationError as error:
-        raise UserError(f"{path}: {_explain(error)}") from None
+        raise UserError(f"{path}: {explain(error, Settings)}") from None
+    # Here, because it needs torch: what is wrong above is told without waiting for it.
+    from flashbench.draft_settings import check_drafts
+    check_drafts(settings, path)
+    return settings
 
 
 def save_settings(settings: Settings, path: Path) -> None:
@@ -205,43 +238,21 @@ def save_settings(settings: Settings, path: Path) -> None:
     path.write_text(yaml.safe_dump(settings.model_dump(mode="json"), sort_keys=False))
 
 
-def moved(value: Any, old: str, new: str) -> Any:
-    """Every path inside the run folder `old`, moved to the run folder `new` (drawn data lie inside it)."""
-    if isinstance(value, dict):
-        return {key: moved(part, old, new) for key, part in value.items()}
-    if isinstance(value, str) and (value == old or value.startswith(old + os.sep)):
-        return new + value.removeprefix(old)
-    return value
+def explain(error: ValidationError, model: type[BaseModel], section: str = "") -> str:
+    """What is wrong, on one line, each key with its place; an unknown one with the nearest of `model`."""
+    return "; ".join(_explain_one(problem, model, section) for problem in error.errors())
 
 
-def _apply(tree: dict[str, Any], override: str) -> None:
-    key, equals, value = override.partition("=")
-    if not equals:
-        raise UserError(f"`{override}` is not an override; write section.key=value")
-    *parents, last = key.split(".")
-    node = tree
-    for parent in parents:
-        node = node.setdefault(parent, {})
-        if not isinstance(node, dict):
-            raise UserError(f"`{key}`: `{parent}` is a value, not a section")
-    node[last] = yaml.safe_load(value)
-
-
-def _explain(error: ValidationError) -> str:
-    return "; ".join(_explain_one(problem) for problem in error.errors())
-
-
-def _explain_one(problem: Any) -> str:
-    where = ".".join(str(part) for part in problem["loc"])
+def _explain_one(problem: Any, model: type[BaseModel], section: str) -> str:
+    where = ".".join([*([section] if section else []), *(str(part) for part in problem["loc"])])
     if problem["type"] != "extra_forbidden":
         return f"`{where}`: {problem['msg']}"
-    return f"unknown key `{where}`{nearest(str(problem['loc'][-1]), _known_keys(problem['loc'][:-1]))}"
+    return f"unknown key `{where}`{nearest(str(problem['loc'][-1]), _known_keys(problem['loc'][:-1], model))}"
 
 
-def _known_keys(location: tuple[str | int, ...]) -> list[str]:
+def _known_keys(location: tuple[str | int, ...], model: type[BaseModel]) -> list[str]:
     """The fields of the section at `location`, for the nearest-name hint."""
-    section: Any = Settings
+    section: Any = model
     for part in location:
-        field = section.model_fields.get(part) if hasattr(section, "model_fields") else None
-        section = field.annotation if field else section
-    return list(getattr(section, "model_fields", Settings.model_fields))
+        section = get_args(section)[1] if get_origin(section) is dict else section.model_fields[part].annotation
+    return list(section.model_fields)

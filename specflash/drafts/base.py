@@ -7,9 +7,10 @@ from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
+from specflash.cache import HEADROOM
 from specflash.records import Batch, Output, Prompt, Proposal
 from specflash.sampling import Sampling, distribution, draw
 from specflash.targets.base import Ends
@@ -19,17 +20,18 @@ class DraftConfig(BaseModel):
     """Settings every draft has. A draft's own config class extends it.
 
     width       D of the target
-    k           tokens drafted per round
+    k           tokens drafted per round; the verifying pass has one row more, and overhangs the
+                answer by HEADROOM rows at most
     vocabulary  how many of the most frequent answer tokens the draft may propose; 0 means all.
                 A draft that cannot propose a token is slower there, never wrong: the target decides.
     sampled     at temperature > 0, draw drafts from the draft's law (q dense) instead of taking
                 the most likely token (q one-hot)
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-    width: int
-    k: int = 4
-    vocabulary: int = 0
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    width: int = Field(ge=1)
+    k: int = Field(4, ge=1, lt=HEADROOM)
+    vocabulary: int = Field(0, ge=0)
     sampled: bool = False
 
 

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
+from pydantic import Field
 from torch import Tensor, nn
 
 from specflash.drafts.anchors import Anchors, find_anchors
@@ -20,7 +21,7 @@ from specflash.drafts.base import Draft, DraftConfig, LossParts, Session, join_c
 from specflash.drafts.blocks import Block, BlockShape, View, initialise
 from specflash.drafts.keys import KeyBuffer, join
 from specflash.drafts.loss import draft_loss
-from specflash.drafts.rotary import Turn, turn
+from specflash.drafts.rotary import HeadDim, Turn, turn
 from specflash.records import Batch, Output, Prompt, Proposal
 from specflash.sampling import Sampling
 
@@ -34,9 +35,9 @@ class EagleConfig(DraftConfig):
                 embeddings are an order of magnitude smaller); False is the paper's form
     """
 
-    heads: int = 0
-    head_dim: int = 64
-    inner: int = 0
+    heads: int = Field(0, ge=0)
+    head_dim: HeadDim = 64
+    inner: int = Field(0, ge=0)
     input_norm: bool = True
 
 

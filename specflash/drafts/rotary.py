@@ -1,9 +1,13 @@
 """Rotary position embedding (RoFormer, arXiv 2104.09864). It knows no draft."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
+from pydantic import Field
 from torch import Tensor
+
+HeadDim = Annotated[int, Field(ge=2, multiple_of=2)]
+"""Width of a head, as a setting: its halves form the rotated pairs."""
 
 
 class Turn(NamedTuple):

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
+from pydantic import Field
 from torch import Tensor, nn
 
 from specflash.drafts.anchors import Anchors, find_anchors, thin
@@ -21,6 +22,7 @@ from specflash.drafts.blocks import BlockShape, initialise
 from specflash.drafts.compressor import Compressor
 from specflash.drafts.layout import Layout, lay_out
 from specflash.drafts.loss import draft_loss
+from specflash.drafts.rotary import HeadDim
 from specflash.drafts.slots import SlotHead
 from specflash.records import Batch, Output, Prompt, Proposal
 from specflash.sampling import Sampling
@@ -41,11 +43,11 @@ class SpecFlashConfig(DraftConfig):
     fuse_prefix  fuse the text before the pictures too; False is the paper's form
     """
 
-    latents: int = 64
-    layers: int = 1
-    heads: int = 0
-    head_dim: int = 64
-    dropout: float = 0.1
+    latents: int = Field(64, ge=1)
+    layers: int = Field(1, ge=1)
+    heads: int = Field(0, ge=0)
+    head_dim: HeadDim = 64
+    dropout: float = Field(0.1, ge=0, lt=1)
     input_norm: bool = True
     fuse_prefix: bool = True
     slot_keep: float = 1.0

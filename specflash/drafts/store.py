@@ -116,7 +116,7 @@ def check_settings(folder: Path, settings: dict[str, Any]) -> None:
     """Raises UserError where the draft saved in `folder` is not the one these settings ask for."""
     config = read_config(folder)
     name, saved = config["speculators_model_type"], config["draft"]
-    wanted = _config(name, settings, saved.get("width", 0)).model_dump(mode="json")
+    wanted = _config(name, settings, saved.get("width", 1)).model_dump(mode="json")
     changed = [f"{key} {saved.get(key)} → {value}" for key, value in wanted.items() if saved.get(key, value) != value]
     if changed:
         raise UserError(f"the draft in {folder} has other settings than drafts.{name} ({'; '.join(changed)}): change "

@@ -29,7 +29,7 @@ from specflash.drafts.blocks import Block, BlockShape, View
 from specflash.drafts.keys import KeyBuffer
 from specflash.drafts.layout import visual_mask
 from specflash.drafts.loss import law_loss
-from specflash.drafts.rotary import turn
+from specflash.drafts.rotary import HeadDim, turn
 from specflash.records import Batch, Output, Prompt, Proposal
 from specflash.sampling import Sampling
 
@@ -41,9 +41,9 @@ class TextOnlyConfig(DraftConfig):
     """
 
     layers: int = Field(2, ge=1)
-    heads: int = 0
-    head_dim: int = 64
-    inner: int = 0
+    heads: int = Field(0, ge=0)
+    head_dim: HeadDim = 64
+    inner: int = Field(0, ge=0)
 
 
 class TextOnly(Draft):

@@ -3,8 +3,10 @@
 from typing import ClassVar
 
 import torch
+from pydantic import Field
 from torch import Tensor
 
+from specflash.cache import HEADROOM
 from specflash.drafts.base import Draft, DraftConfig, LossParts, Session
 from specflash.records import Batch, Output, Prompt, Proposal
 from specflash.sampling import Sampling
@@ -12,7 +14,7 @@ from specflash.targets.base import Ends
 
 
 class VanillaConfig(DraftConfig):
-    k: int = 0
+    k: int = Field(0, ge=0, lt=HEADROOM)
 
 
 class Vanilla(Draft):

@@ -5,6 +5,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from specflash.cache import HEADROOM
 from specflash.drafts import DRAFTS
 from specflash.drafts.store import check_settings, load_draft, make_draft, save_draft
 from specflash.errors import UserError
@@ -147,6 +148,25 @@ def test_wrong_settings_name_the_nearest():
         make_draft("specflash", {"latent": 3}, D)
     with pytest.raises(UserError, match="unknown draft `specflahs`"):
         make_draft("specflahs", {}, D)
+
+
+@pytest.mark.parametrize(("name", "wrong"), [
+    *((name, wrong) for name in SETTINGS for wrong in ({"k": 0}, {"k": -1}, {"k": HEADROOM}, {"vocabulary": -1})),
+    *((name, wrong) for name in ("specflash", "eagle", "text-only") for wrong in (
+        {"heads": -1}, {"head_dim": 0}, {"head_dim": 15})),
+    ("specflash", {"latents": -1}), ("specflash", {"latents": 0}), ("specflash", {"layers": 0}),
+    ("specflash", {"dropout": 2}), ("specflash", {"dropout": float("nan")}), ("eagle", {"inner": -5}),
+    ("text-only", {"inner": -5}), ("medusa", {"layers": 0}), ("medusa", {"decay": float("nan")}),
+    ("ngram", {"k": 0}), ("ngram", {"k": HEADROOM}), ("ngram", {"max_ngram": 0}), ("vanilla", {"k": HEADROOM})])
+def test_settings_that_no_draft_can_have_are_refused(name, wrong):
+    (key,) = wrong
+    with pytest.raises(UserError, match=f"draft `{name}`: `{key}`: ") as caught:
+        make_draft(name, wrong, 64)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_longest_draft_still_fits_the_cache_behind_the_answer():
+    assert make_draft("eagle", {"k": HEADROOM - 1}, 64).config.k == HEADROOM - 1
 
 
 @pytest.mark.parametrize("name", DRAFTS)

@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 from typer.main import get_command
 
+import specflash
 from flashbench.cli import app, main
 from specflash.errors import UserError
 
@@ -104,6 +105,9 @@ def test_a_bad_verdict_is_an_exit_code(stage, verb, verdict, code):
     (["dump", "-c", DEMO, "dump.actor=3"], "did you mean `actors`?"),
     (["train", "-c", DEMO, "train.epochs=none"], "`train.epochs`"),
     (["bench", "-c", DEMO, "bench"], "not an override"),
+    (["train", "-c", DEMO, "train.lr=[1"], "`train.lr`: `[1` is not valid YAML"),
+    (["bench", "-c", DEMO, "bench.methods=[specflsh]"], "did you mean `specflash`?"),
+    (["serve", "-c", DEMO, "drafts.eagle.kk=3"], "did you mean `k`?"),
 ])
 def test_a_users_mistake_is_one_line_and_exit_code_2(argv, named, capsys):
     assert exit_code(*argv) == 2
@@ -160,6 +164,26 @@ def test_a_fault_of_ours_keeps_its_traceback(stage):
 def test_an_unknown_option_or_verb_is_a_mistake_of_the_user():
     assert exit_code("dump", "--confg", DEMO) == 2
     assert exit_code("dmup") == 2
+
+
+def test_a_demo_that_is_not_lossless_has_failed(stage):
+    stage("demo", None)
+    assert exit_code("demo", "-c", DEMO) == 1
+
+
+@pytest.mark.parametrize("argv", [(), ("--help",)])
+def test_the_bare_command_is_its_help_with_an_example(argv, capsys):
+    assert exit_code(*argv) == 0
+    text = capsys.readouterr().out
+    assert "Example:  specflash demo --fast" in text
+    assert all(verb in text for verb in VERBS)
+
+
+def test_it_says_its_version_and_does_nothing_else(stage, capsys):
+    calls = stage("demo")
+    assert exit_code("--version") == exit_code("--version", "demo") == 0
+    assert capsys.readouterr().out == 2 * f"specflash {specflash.__version__}\n"
+    assert calls == []
 
 
 def test_help_loads_neither_torch_nor_ray():

@@ -1,6 +1,9 @@
 """What a person sees where there is no terminal: plain lines, never too many, always the last."""
 
+import io
+
 import pytest
+from rich.console import Console
 
 from flashbench import console
 
@@ -48,12 +51,27 @@ def test_a_stage_that_fails_is_not_called_done(capsys):
 def test_results_go_to_stdout_and_progress_does_not(capsys):
     console.say("result [1, 2]")
     console.note("note [3, 4]")
-    console.table("accept length", ("draft", "A"), [("eagle", 2.5), ("specflash", "[bold]3.9[/]")])
+    console.table("accept length", ("draft", "A"), [("eagle", 2.5), ("specflash", console.coloured("3.9", "bold"))])
     out, err = capsys.readouterr()
     assert out.startswith("result [1, 2]\n")
     assert "note" not in out
     assert err == "note [3, 4]\n"
     assert [cell in out for cell in ("accept length", "eagle", "2.5", "3.9", "[bold]")] == [True] * 4 + [False]
+
+
+def test_brackets_in_a_table_are_shown_as_they_are(capsys):
+    console.table("t [/b] [red]", ("[/i] task", "m [bold]"), [("a [/b] c", "x [red] y [/]"), ("\\[1, 2]\\", "[")])
+    out = capsys.readouterr().out
+    for text in ("t [/b] [red]", "[/i] task", "m [bold]", "a [/b] c", "x [red] y [/]", "\\[1, 2]\\"):
+        assert text in out
+
+
+def test_a_title_of_a_live_bar_is_shown_as_it_is(monkeypatch):
+    shown = io.StringIO()
+    monkeypatch.setattr(console, "stderr", Console(file=shown, force_terminal=True, width=100))
+    with console.progress("dump [/b]", 1) as advance:
+        advance()
+    assert "dump [/b]" in shown.getvalue()
 
 
 def test_a_wide_table_is_not_folded_in_a_file(capsys):

@@ -13,7 +13,8 @@ from tests.drafts.test_store import target
 def settings_for(run, methods=("vanilla", "ngram"), **drafts) -> Settings:
     return Settings.model_validate({
         "name": "t", "run": run, "drafts": drafts, "dump": {"source": {"dataset": "llava-instruct"}},
-        "bench": {"tasks": {}, "methods": methods}, "serve": {"methods": methods}})
+        "bench": {"tasks": {"any": {"source": {"dataset": "photographs"}}}, "methods": methods},
+        "serve": {"methods": methods}})
 
 
 @pytest.mark.parametrize("name", ["vanilla", "ngram"])

@@ -10,7 +10,7 @@ import ray
 
 import flashbench
 import specflash
-from flashbench.ray_session import _check_gpus, _start, ray_session, threads_for
+from flashbench.ray_session import _check_gpus, _start, local_ray, ray_session, threads_for
 from flashbench.settings import Settings, load_settings
 from specflash.errors import UserError
 
@@ -93,6 +93,17 @@ def test_a_start_is_tried_again_and_then_given_up_in_one_line(monkeypatch, capsy
         _start(num_cpus=1, num_gpus=0)
     assert len(tried) == 3
     assert capsys.readouterr().err.count("trying again") == 2
+
+
+@pytest.mark.parametrize(("asked", "given"), [(1.5, 2), (0.3, 1), (2, 2), (2.0, 2)])
+def test_a_cluster_of_our_own_has_whole_cpus(monkeypatch, asked, given):
+    started = []
+    monkeypatch.setattr(ray, "init", lambda **options: started.append(options))
+    monkeypatch.setattr(ray, "shutdown", lambda: None)
+    with local_ray(num_cpus=asked, num_gpus=0.5):
+        pass
+    assert [(options["num_cpus"], options["num_gpus"]) for options in started] == [(given, 1)]
+    assert type(started[0]["num_cpus"]) is int
 
 
 def test_a_given_cluster_is_joined_and_left_running(session):

@@ -10,7 +10,8 @@ from flashbench.settings import load_settings, native_precision, save_settings
 from specflash.errors import UserError
 
 CONFIGS = sorted((Path(__file__).resolve().parents[2] / "jobs/configs").glob("*.yaml"))
-SMALLEST = {"name": "x", "run": "runs/x", "dump": {"source": {"dataset": "llava-instruct"}}, "bench": {"tasks": {}}}
+SMALLEST = {"name": "x", "run": "runs/x", "dump": {"source": {"dataset": "llava-instruct"}},
+            "bench": {"tasks": {"instruct": {"source": {"dataset": "llava-instruct"}}}}}
 
 
 @pytest.fixture
@@ -55,6 +56,9 @@ def test_the_last_override_wins(file):
     ("train.epoch=3", "train.epoch", "epochs"),
     ("trian.epochs=3", "trian", "train"),
     ("dump.source.datasets=a", "dump.source.datasets", "dataset"),
+    ("bench.tasks.instruct.source.splitt=a", "bench.tasks.instruct.source.splitt", "split"),
+    ("bench.tasks.instruct.max_new_token=3", "bench.tasks.instruct.max_new_token", "max_new_tokens"),
+    ("drafts.specflash.lattents=3", "drafts.specflash.lattents", "latents"),
 ])
 def test_an_unknown_key_is_refused_with_the_nearest(file, override, wrong, near):
     message = refusal(file, override)
@@ -68,13 +72,52 @@ def test_every_wrong_key_is_named_at_once(file):
     assert "`serve.prot`" in message
 
 
-def test_a_value_out_of_range_is_refused_with_its_key(file):
-    assert "`train.epochs`" in refusal(file, "train.epochs=0")
+@pytest.mark.parametrize("override", [
+    "train.epochs=0", "train.lr=.inf", "train.weight_decay=.nan", "train.weight_decay=-1", "train.noise=.inf",
+    "train.max_failures=-7", "train.cpus_per_worker=0", "train.seed=-1", "train.seed=9223372036854775808",
+    "dump.cpus_per_actor=-1", "dump.cpus_per_actor=0", "dump.cpus_per_actor=.nan", "dump.gpus_per_actor=.inf",
+    "dump.gpus_per_actor=-1", "dump.gpus_per_actor=1.5", "dump.max_length=-5", "serve.cpus_per_replica=0",
+    "serve.gpus_per_replica=-1", "serve.threads=1000000", "threads=1000000", "scenes.seed=-1",
+    "bench.seed=1180591620717411303424", "bench.seed=-1", "bench.temperature=-1", "bench.temperature=.nan",
+    "bench.tasks={}", "bench.methods=[]",
+    "drafts.eagle.k=0", "drafts.eagle.k=32", "drafts.eagle.head_dim=15", "drafts.eagle.vocabulary=-1",
+    "drafts.specflash.latents=-1", "drafts.specflash.dropout=2", "drafts.specflash.layers=0", "drafts.eagle.width=8"])
+def test_a_value_out_of_range_is_refused_with_its_key(file, override):
+    assert f"`{override.partition('=')[0]}" in refusal(file, override)
+
+
+@pytest.mark.parametrize("override", ["train.lr=[1", "train.lr=@x", "name=2024-13-45", "name=0x_", "name='a"])
+def test_an_override_that_is_no_yaml_is_refused_with_its_key(file, override):
+    key, _, value = override.partition("=")
+    assert f"`{key}`: `{value}` is not valid YAML" in refusal(file, override)
+
+
+@pytest.mark.parametrize(("override", "told"), [
+    ("drafts.specflsh={}", r"unknown draft `specflsh` (did you mean `specflash`?)"),
+    ("bench.methods=[vanilla, specflsh]", r"unknown method `specflsh` (did you mean `specflash`?)"),
+    ("serve.methods=[eagel]", r"`serve.methods`: unknown method `eagel` (did you mean `eagle`?)"),
+    ("bench.methods=[specflash]", "`bench.methods` names `specflash`, which has no section: add drafts.specflash"),
+])
+def test_drafts_and_methods_are_names_of_the_catalogue(file, override, told):
+    assert told in refusal(file, override, *(["drafts={eagle: {}}"] if "section" in told else []))
+
+
+def test_methods_that_are_not_named_are_vanilla_and_every_draft(file):
+    assert load_settings(file).bench.methods == load_settings(file).serve.methods == ("vanilla", "eagle", "specflash")
+    settings = load_settings(file, ["drafts.specflash.k=7", "serve.port=1"])
+    assert settings.bench.methods == settings.serve.methods == ("vanilla", "specflash")
+    assert load_settings(file, ["drafts.specflash.k=7", "bench.methods=[vanilla]"]).bench.methods == ("vanilla",)
+    assert "`bench`" in refusal(file, "drafts.specflash.k=7", "bench=")
+
+
+def test_a_method_that_needs_no_training_needs_no_section(file):
+    settings = load_settings(file, ["drafts={}", "bench.methods=[vanilla, ngram]", "serve.methods=[ngram]"])
+    assert (settings.bench.methods, settings.serve.methods) == (("vanilla", "ngram"), ("ngram",))
 
 
 def test_a_missing_section_is_refused_with_its_key(tmp_path):
     path = tmp_path / "x.yaml"
-    path.write_text("name: x\nrun: runs/x\nbench: {tasks: {}}\n")
+    path.write_text(yaml.safe_dump({key: value for key, value in SMALLEST.items() if key != "dump"}))
     assert "`dump`" in refusal(path)
 
 
@@ -82,10 +125,13 @@ def test_a_missing_section_is_refused_with_its_key(tmp_path):
     ("name: [1", "not valid YAML"),
     ("- a\n- b", "must hold a mapping"),
     ("", "must hold a mapping"),
+    ("name: 2024-13-45", "not valid YAML"),
+    (b"name: \xe9t\xe9\n", "not valid YAML"),
+    (b"name: \x00\n", "not valid YAML"),
 ])
 def test_what_is_no_settings_file_is_refused(tmp_path, text, reason):
     path = tmp_path / "x.yaml"
-    path.write_text(text)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
     assert reason in refusal(path)
 
 
@@ -119,6 +165,36 @@ def test_another_run_folder_takes_the_data_inside_it_along(tmp_path):
     settings = load_settings("jobs/configs/demo.yaml", ["run=/elsewhere/demo"])
     assert settings.dump.source.path == settings.data_folder == Path("/elsewhere/demo/data")
     assert settings.bench.tasks["photographs"].source.path is None
+
+
+@pytest.mark.parametrize(("written", "asked"), [
+    ("runs/demo/", "/tmp/new"), ("./runs/demo", "/tmp/new/"), ("runs//demo", "/tmp/new")])
+def test_a_run_folder_is_the_same_however_it_is_written(tmp_path, written, asked):
+    path = tmp_path / "x.yaml"
+    path.write_text(yaml.safe_dump({**SMALLEST, "name": "runs/demo", "run": written, "dump": {
+        "source": {"dataset": "llava-instruct", "path": "runs/demo/data"}}}))
+    settings = load_settings(path, [f"run={asked}"])
+    assert settings.dump.source.path == settings.data_folder == Path("/tmp/new/data")
+    assert settings.name == "runs/demo"
+
+
+def test_a_neighbour_of_the_run_folder_stays_where_it_is(file):
+    settings = load_settings(file, ["run=/tmp/new", "dump.source.path=runs/xy/data"])
+    assert settings.dump.source.path == Path("runs/xy/data")
+
+
+def test_the_home_folder_is_that_of_the_user(file, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    settings = load_settings(file, ["run=~/x", "dump.source.path=~/data", "target.weights=~/w"])
+    assert settings.run == Path("/home/me/x")
+    assert settings.dump.source.path == Path("/home/me/data")
+    assert settings.target.weights == "/home/me/w"
+    assert "`run`" in refusal(file, "run=~nobody-of-this-name/x")
+
+
+@pytest.mark.parametrize("key", ["run", "dump.source.path", "target.weights"])
+def test_an_empty_path_is_not_the_current_folder(file, key):
+    assert f"`{key}`" in refusal(file, f"{key}=''")
 
 
 def test_auto_precision_is_named_on_loading(file):

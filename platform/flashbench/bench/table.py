@@ -36,7 +36,7 @@ def _with_interval(line: Line, key: str) -> str:
     low, high = line[f"{key}_interval"]
     if line[key] is None:
         return "–"
-    return f"{line[key]:.2f} \\[{low:.2f}, {high:.2f}]"
+    return f"{line[key]:.2f} [{low:.2f}, {high:.2f}]"
 
 
 def _number(value: float | None, digits: int = 2) -> str:

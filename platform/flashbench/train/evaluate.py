@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from flashbench.train.data import Plan, Reader
 from specflash.drafts.base import LossParts
+from specflash.errors import UserError
 
 
 @dataclass
@@ -35,7 +36,10 @@ class Sums:
 
     @property
     def loss(self) -> float:
-        """Mean over rows."""
+        """Mean over rows. Raises UserError where there is none."""
+        if not self.values[1]:
+            raise UserError("no answer has two tokens in a row, so there is nothing for a draft to learn: dump samples "
+                            "with longer answers, or, where the held-out ones are too few, raise train.held_out")
         return float(self.values[0] / self.values[1])
 
     @property

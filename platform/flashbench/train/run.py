@@ -11,6 +11,7 @@ from ray.train import CheckpointConfig, FailureConfig, RunConfig, ScalingConfig,
 from ray.train.torch import TorchConfig, TorchTrainer
 
 from flashbench.console import note
+from flashbench.draft_settings import draft_config
 from flashbench.dump.source import check_source, source_store
 from flashbench.dump.store import FeatureStore
 from flashbench.lock import sole_writer
@@ -140,10 +141,10 @@ def _names(settings: Settings, drafts: Sequence[str] | None) -> list[str]:
 
 def _shape(settings: Settings, store: FeatureStore, name: str) -> Draft:
     """The draft without memory for its weights: for its settings, checked and complete."""
-    size = settings.drafts[name].get("vocabulary", 0)
+    width = store.manifest.width
+    size = draft_config(name, settings.drafts[name], width).vocabulary
     with torch.device("meta"):
-        return make_draft(name, settings.drafts[name], store.manifest.width,
-                          torch.zeros(size, dtype=torch.long) if size else None)
+        return make_draft(name, settings.drafts[name], width, torch.zeros(size, dtype=torch.long) if size else None)
 
 
 def _check_target(settings: Settings, store: FeatureStore) -> None:
@@ -153,7 +154,7 @@ def _check_target(settings: Settings, store: FeatureStore) -> None:
 
 
 def _vocabulary(settings: Settings, draft: str, store: FeatureStore) -> list[int] | None:
-    size = settings.drafts[draft].get("vocabulary", 0)
+    size = draft_config(draft, settings.drafts[draft], store.manifest.width).vocabulary
     if not size:
         return None
     ends = load_ends(settings.target.name, settings.target.weights, settings.target.dtype)

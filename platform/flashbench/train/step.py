@@ -73,7 +73,8 @@ class Run:
         """One optimiser step: the gradient of the mean over the trained rows of all its batches.
 
         A batch's loss is the mean over its own rows, so it counts by its share of the step's rows;
-        how samples are cut into batches and spread over ranks then changes nothing.
+        how samples are cut into batches and spread over ranks then changes nothing. A step without
+        any row (answers of one token) has no gradient.
         """
         batches = [self.samples.batch(places) for places in self.plan.at(step, self.rank)]
         rows = torch.tensor([trained_slots(batch.answer_mask, self.draft.loss_slots).sum() for batch in batches],
@@ -81,8 +82,8 @@ class Run:
         all_rows = rows.sum()
         dist.all_reduce(all_rows)
         # DeepSpeed divides by the ranks and the accumulated batches.
-        shares = rows / all_rows * len(batches) * self.plan.world                   # [accumulate]
-        torch.manual_seed((self.train.seed * 1_000_003 + step) * self.plan.world + self.rank)
+        shares = rows / all_rows.clamp(min=1) * len(batches) * self.plan.world      # [accumulate]
+        torch.manual_seed(((self.train.seed * 1_000_003 + step) * self.plan.world + self.rank) % 2**63)
         for batch, share in zip(batches, shares, strict=True):
             parts = self.engine(add_noise(batch, self.train.noise, None))
             self.engine.backward(parts.loss * share)

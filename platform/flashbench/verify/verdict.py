@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from flashbench.console import say, table
+from rich.text import Text
+
+from flashbench.console import coloured, say, table
 from flashbench.journal import write_json
 
 FLOAT, EXACT, OUTSIDE = "float32", "exact", "outside"
@@ -40,7 +42,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Truthy when every answer was vanilla's own."""
+    """Truthy when answers were compared and every one was vanilla's own."""
 
     dtype: str
     width: int
@@ -49,7 +51,7 @@ class Verdict:
     fingerprint: dict[str, object]
 
     def __bool__(self) -> bool:
-        return all(outcome.equal for outcome in self.outcomes)
+        return bool(self.outcomes) and all(outcome.equal for outcome in self.outcomes)
 
     @property
     def failures(self) -> list[Outcome]:
@@ -75,10 +77,15 @@ class Verdict:
         for failure in self.failures:
             say(f"{failure.method} differs from vanilla at token {failure.position} of {failure.task}/{failure.sample} "
                 f"({failure.check}; the target's top two logits are {failure.gap:.3g} apart there)")
-        say("Lossless: every answer is vanilla's own." if self else
-            f"NOT lossless: {len(self.failures)} of {len(self.outcomes)} answers differ from vanilla's.")
+        say(self._sentence())
+
+    def _sentence(self) -> str:
+        if not self.outcomes:
+            return "Nothing was compared, so nothing is known to be lossless."
+        if self:
+            return "Lossless: every answer is vanilla's own."
+        return f"NOT lossless: {len(self.failures)} of {len(self.outcomes)} answers differ from vanilla's."
 
 
-def _equal(line: dict[str, object]) -> str:
-    colour = "green" if line["equal"] == line["answers"] else "red"
-    return f"[{colour}]{line['equal']}/{line['answers']}[/]"
+def _equal(line: dict[str, object]) -> Text:
+    return coloured(f"{line['equal']}/{line['answers']}", "green" if line["equal"] == line["answers"] else "red")

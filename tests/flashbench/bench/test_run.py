@@ -7,7 +7,7 @@ import pytest
 from flashbench.bench import measure
 from flashbench.bench import run as bench_run
 from flashbench.bench.measure import measure_prompt, shuffled_methods
-from flashbench.bench.methods import load_engine
+from flashbench.bench.methods import draft_fingerprints, load_engine
 from flashbench.bench.prompts import bench_prompts, warmup_prompts
 from flashbench.bench.rows import HF_GENERATE, PHASES, VANILLA, read_rows
 from flashbench.bench.summary import summarise
@@ -135,6 +135,12 @@ def test_a_draft_of_other_settings_or_a_broken_one_is_not_measured(tmp_path):
     (settings.draft_folder("eagle") / "config.json").unlink()
     with pytest.raises(UserError, match=r"eagle: config.json is missing"):
         measure(settings)
+
+
+def test_a_default_that_is_written_out_is_the_same_setting(measured):
+    settings, _ = measured
+    drafts = {**settings.drafts, "eagle": {**settings.drafts["eagle"], "inner": 0, "k": "3"}}
+    assert draft_fingerprints(settings.model_copy(update={"drafts": drafts})) == draft_fingerprints(settings)
 
 
 def test_a_draft_that_was_not_trained_is_named(tmp_path):

@@ -45,4 +45,4 @@ def settings_for(weights: Path, source: Path, run: Path, **dump: object) -> Sett
         "target": {"name": "llava-1.5", "weights": str(weights), "dtype": "float32"},
         "dump": {"source": {"dataset": "llava-instruct", "path": source}, "batch": 2,
                  "error_budget": 1.0, "max_length": 256, **dump},
-        "bench": {"tasks": {}}})
+        "bench": {"tasks": {"any": {"source": {"dataset": "photographs"}}}}})

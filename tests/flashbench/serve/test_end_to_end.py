@@ -32,8 +32,8 @@ def target(tmp_path_factory):
 def url(target, tmp_path_factory):
     run = tmp_path_factory.mktemp("run")
     settings = Settings.model_validate({
-        "name": "test", "run": run, "dump": {"source": {"dataset": "llava-instruct"}}, "bench": {"tasks": {}},
-        "drafts": SHAPES,
+        "name": "test", "run": run, "dump": {"source": {"dataset": "llava-instruct"}}, "drafts": SHAPES,
+        "bench": {"tasks": {"any": {"source": {"dataset": "photographs"}}}},
         "target": {"name": target.name, "weights": target.model.name_or_path, "device": "cpu"},
         "serve": {"port": 0, "methods": METHODS, "cpus_per_replica": 0.3, "max_new_tokens": LONG,
                   "max_prompt_tokens": 500}})

@@ -16,7 +16,8 @@ SHAPE = {"head_dim": 8, "inner": 16}
 
 
 def settings_for(run: Path, **serve) -> Settings:
-    tree = {"name": "t", "run": run, "dump": {"source": {"dataset": "llava-instruct"}}, "bench": {"tasks": {}},
+    tree = {"name": "t", "run": run, "dump": {"source": {"dataset": "llava-instruct"}},
+            "bench": {"tasks": {"any": {"source": {"dataset": "photographs"}}}},
             "serve": serve}
     return Settings.model_validate(tree)
 

@@ -15,7 +15,8 @@ from specflash.errors import UserError
 
 @pytest.fixture
 def settings(tmp_path):
-    return Settings.model_validate({"name": "t", "run": tmp_path, "bench": {"tasks": {}},
+    return Settings.model_validate({"name": "t", "run": tmp_path,
+                                    "bench": {"tasks": {"any": {"source": {"dataset": "photographs"}}}},
                                     "dump": {"source": {"dataset": "llava-instruct"}}})
 
 

@@ -5,6 +5,7 @@ import torch
 
 from flashbench.train.evaluate import Sums, simulated_accept_length
 from specflash.drafts.base import LossParts
+from specflash.errors import UserError
 
 
 def parts(loss: float, correct: list[int], total: list[int]) -> LossParts:
@@ -23,6 +24,13 @@ def test_a_slot_without_rows_counts_as_never_right():
     sums = Sums.empty(2, torch.device("cpu"))
     sums.add(parts(1.0, [1, 0], [2, 0]))
     assert sums.slot_accuracy == [0.5, 0.0]
+
+
+def test_a_mean_over_no_row_is_refused_and_not_a_number():
+    sums = Sums.empty(2, torch.device("cpu"))
+    sums.add(parts(0.0, [0, 0], [0, 0]))
+    with pytest.raises(UserError, match="dump samples with longer answers"):
+        _ = sums.loss
 
 
 @pytest.mark.parametrize(("accuracy", "length"), [

@@ -1,12 +1,14 @@
 """A finished draft is taken for what was asked for only where everything it follows from is the same."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from flashbench.dump.manifest import Manifest
 from flashbench.dump.store import FeatureStore
 from flashbench.train.recipe import RECORD, finished_record, recipe_hash, recipe_of
-from flashbench.train.run import run_train
+from flashbench.train.run import job_of, run_train
 from specflash.drafts.store import make_draft, save_draft
 from specflash.errors import UserError
 from tests.flashbench.train.conftest import WIDTH, make_experiment
@@ -92,13 +94,21 @@ def test_an_unknown_draft_is_named_with_the_nearest_known_one(experiment):
 
 def test_an_unknown_setting_of_a_draft_is_named(experiment):
     settings = experiment.model_copy(update={"drafts": {"eagle": {"hed_dim": 16}}})
-    with pytest.raises(UserError, match=r"`hed_dim`.*did you mean `head_dim`\?"):
+    with pytest.raises(UserError, match=r"`drafts\.eagle\.hed_dim`.*did you mean `head_dim`\?"):
         run_train(settings)
 
 
+def test_a_vocabulary_written_as_text_is_a_number_too(experiment):
+    store = FeatureStore(experiment.dump_folder)
+    drafts = [{"eagle": {"head_dim": 16, "vocabulary": size}} for size in (40, "40")]
+    number, text = (job_of(experiment.model_copy(update={"drafts": each}), store, "eagle") for each in drafts)
+    assert number.recipe == text.recipe
+
+
 def test_features_of_another_target_are_refused(experiment):
-    manifest = experiment.dump_folder / "manifest.json"
-    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "fingerprint": "of-another"}))
+    ours = Manifest.load(experiment.dump_folder)
+    (experiment.dump_folder / "manifest.json").unlink()
+    replace(ours, fingerprint="of-another").claim(experiment.dump_folder)
     with pytest.raises(UserError, match="features of other weights"):
         run_train(experiment)
 

@@ -1,6 +1,7 @@
 """Laws of the optimiser step, with a real DeepSpeed engine in this process (one rank)."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,28 @@ def test_the_same_step_again_gives_the_same_weights(one_rank, experiment):
 
     first, again = after(), after()
     assert all(torch.equal(left, right) for left, right in zip(first, again, strict=True))
+
+
+class Terse(Reader):
+    """Samples whose answers are their first token only, so that no slot is trained."""
+
+    def batch(self, places):
+        batch = super().batch(places)
+        first = batch.answer_mask & (batch.answer_mask.cumsum(1) == 1)
+        return replace(batch, answer_mask=first)
+
+
+@pytest.mark.parametrize("name", list(DRAFTS))
+def test_a_step_without_any_trained_row_has_no_gradient_and_is_finite(one_rank, experiment, name):
+    run = run_of(experiment, name, batch=2, accumulate=2, weight_decay=0.0)
+    run.samples = Terse(FeatureStore(experiment.dump_folder), IDS, torch.float32, torch.device("cpu"))
+    assert not any(gradient.any() for gradient in take_step(run).values())
+    assert all(parameter.isfinite().all() for parameter in run.draft.parameters())
+
+
+@pytest.mark.parametrize("seed", [0, 2**63 - 1])
+def test_every_seed_of_the_settings_can_be_trained_with(one_rank, experiment, seed):
+    take_step(run_of(experiment, batch=4, seed=seed))
 
 
 def test_nothing_is_compiled(one_rank, experiment):

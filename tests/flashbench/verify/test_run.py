@@ -11,6 +11,7 @@ from flashbench.bench.rows import VANILLA
 from flashbench.verify import run as verify_run
 from flashbench.verify import run_verify
 from flashbench.verify.compare import first_difference, top_two_gap
+from flashbench.verify.verdict import Verdict
 from specflash.drafts.base import Session
 from specflash.drafts.vanilla import Vanilla
 from specflash.records import Proposal
@@ -72,6 +73,13 @@ def test_the_outside_answer_comes_from_a_plain_model_without_its_own_habits(tmp_
     verdict = run_verify(settings)
     assert asked == [{"plain": True}]
     assert [outcome.equal for outcome in verdict.outcomes if outcome.check == "outside"] == [True]
+
+
+def test_nothing_compared_is_not_lossless(capsys):
+    nothing = Verdict("bfloat16", 32, 8, (), {})
+    assert not nothing
+    nothing.show()
+    assert "Nothing was compared" in capsys.readouterr().out
 
 
 class Stubborn(Vanilla):

@@ -1,0 +1,28 @@
+"""What `make` would run, without running it."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def dry(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["make", "-n", *arguments], cwd=ROOT, text=True, capture_output=True, check=False)
+
+
+@pytest.mark.parametrize(("given", "fast"), [
+    ((), False), (("FAST=",), False), (("FAST=0",), False), (("FAST=no",), False), (("FAST=false",), False),
+    (("FAST=1",), True), (("FAST=yes",), True), (("FAST=true",), True)])
+def test_the_demo_is_short_where_it_was_asked_to_be(given, fast):
+    done = dry("demo", *given)
+    assert done.returncode == 0
+    assert ("--fast" in done.stdout) is fast
+
+
+def test_what_is_neither_yes_nor_no_is_told():
+    done = dry("demo", "FAST=perhaps")
+    assert done.returncode == 2
+    assert "write FAST=1 or leave it out" in done.stderr
+    assert "flashbench" not in done.stdout
