@@ -50,7 +50,7 @@ class SpecFlashConfig(DraftConfig):
     dropout: float = Field(0.1, ge=0, lt=1)
     input_norm: bool = True
     fuse_prefix: bool = True
-    slot_keep: float = 1.0
+    slot_keep: float = Field(1.0, gt=0, le=1)
 
 
 class SpecFlash(Draft):
