@@ -2,7 +2,7 @@
 
 import pytest
 
-from flashbench.lock import sole_writer
+from flashbench.lock import holder, sole_writer
 from specflash.errors import UserError
 
 
@@ -15,3 +15,11 @@ def test_the_second_is_told_and_the_next_gets_in(tmp_path):
             pass
     with sole_writer(tmp_path / "drafts", "training"):
         pass
+
+
+def test_another_holder_is_noticed(tmp_path):
+    assert holder(tmp_path) == ""
+    with sole_writer(tmp_path, "dump"):
+        first = holder(tmp_path)
+    with sole_writer(tmp_path, "dump"):
+        assert holder(tmp_path) not in ("", first)

@@ -13,6 +13,7 @@ import torch
 
 from flashbench.dump.rows import BAD, FULL, OUTCOME_SCHEMA, STORED, to_sample
 from flashbench.dump.shards import ShardWriter, Writer, piece_name
+from flashbench.lock import holder
 from flashbench.ray_session import use_threads
 from flashbench.settings import Settings
 from specflash.errors import UserError
@@ -59,6 +60,7 @@ class Extractor:
 
     def __init__(self, settings: Settings):
         self.settings = settings
+        self.holder = holder(settings.dump_folder)
         self.target = load_for_actor(settings)
         gpus = tuple(str(gpu) for gpu in ray.get_gpu_ids())
         self.writer = Writer(pid=os.getpid(), gpus=gpus, device=str(self.target.device))
@@ -70,7 +72,7 @@ class Extractor:
         good = [row for row in rows if row["reason"] is None]
         yield from (_outcome(row, BAD, row["reason"]) for row in rows if row["reason"] is not None)
         shards = ShardWriter(self.settings.dump_folder, piece_name([row["id"] for row in good]),
-                             self.settings.dump.shard_mb, self.writer)
+                             self.settings.dump.shard_mb, self.writer, self.holder)
         try:
             bad = {row["id"]: reason for row in good if (reason := self._take(shards, row))}
             shards.flush()

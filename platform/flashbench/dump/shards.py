@@ -17,6 +17,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from flashbench.dump.manifest import library_versions
+from flashbench.lock import holder
 from specflash.errors import UserError
 from specflash.files import write_whole
 from specflash.records import Features
@@ -54,13 +55,16 @@ class ShardWriter:
     The piece's name follows from what was asked for (`piece_name`), so an attempt that is
     repeated finds what the attempt before it finished: `done` holds those rows by id, and
     nothing durable is written again.
+
+    begun_by  the `holder` of the folder when this work was given out; None: the present one
     """
 
-    def __init__(self, folder: Path, name: str, target_mb: float, writer: Writer):
+    def __init__(self, folder: Path, name: str, target_mb: float, writer: Writer, begun_by: str | None = None):
         self.folder = folder
         self.name = name
         self.writer = writer
         self.done: dict[str, Row] = {}
+        self._holder = holder(folder) if begun_by is None else begun_by
         self._limit = target_mb * 2**20
         self._part = 0
         self._clear()
@@ -79,12 +83,17 @@ class ShardWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Make everything taken in so far durable: the shard, then its index. Raises DiskFull."""
+        """Make everything taken in so far durable: the shard, then its index. Raises DiskFull.
+
+        Raises UserError where another dump has begun meanwhile: it does these samples itself.
+        """
         if not self._rows:
             return
         index = {"writer": {**asdict(self.writer), "versions": library_versions()},
                  "samples": [asdict(row) for row in self._rows]}
         write_whole(self._shard_path, save(self._tensors))
+        if holder(self.folder) != self._holder:
+            raise UserError(f"another dump has taken over {self.folder}")
         write_whole(self._index_path, json.dumps(index).encode())
         self.done |= {row.id: row for row in self._rows}
         self._part += 1

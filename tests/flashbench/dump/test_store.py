@@ -11,6 +11,7 @@ from safetensors import safe_open
 from flashbench.dump.manifest import Manifest
 from flashbench.dump.shards import Row, ShardWriter, Writer, piece_name
 from flashbench.dump.store import FeatureStore
+from flashbench.lock import sole_writer
 from specflash.errors import UserError
 from specflash.files import DiskFull
 from specflash.records import Features
@@ -238,3 +239,15 @@ def test_a_damaged_index_is_told_with_what_to_do(tmp_path, content):
     index.unlink()
     write(tmp_path, features("a"))
     assert FeatureStore(tmp_path).verify() == []
+
+
+def test_work_that_outlived_its_dump_is_not_published(tmp_path):
+    """A worker of a killed dump, while the next dump does the same samples."""
+    MANIFEST.claim(tmp_path)
+    with sole_writer(tmp_path, "dump"):
+        late = ShardWriter(tmp_path, piece_name(["a"]), 64, SOMEONE)
+        late.add(features("a"))
+    with sole_writer(tmp_path, "dump"):
+        with pytest.raises(UserError, match="another dump has taken over"):
+            late.flush()
+        assert FeatureStore(tmp_path).ids() == []
