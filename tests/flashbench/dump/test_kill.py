@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from flashbench.dump.pipeline import run_dump
 from flashbench.dump.read import open_source
 from flashbench.dump.shards import piece_name
@@ -16,12 +18,13 @@ from flashbench.settings import save_settings
 from tests.flashbench.dump.source import settings_for, write_source
 
 ROOT = Path(__file__).resolve().parents[3]
-SAMPLES, SECONDS = 10, 200
+SAMPLES, SECONDS = 10, 400
 # The alarm ends it where this test is itself killed and nobody is left to do so.
 SCRIPT = (f"import signal, sys; signal.alarm({SECONDS + 60}); from flashbench.dump.pipeline import run_dump; "
           "from flashbench.settings import load_settings; run_dump(load_settings(sys.argv[1]))")
 
 
+@pytest.mark.timeout(900)
 def test_a_killed_dump_continues_where_it_was(weights, tmp_path):
     settings = settings_for(weights, write_source(tmp_path / "data", SAMPLES), tmp_path / "run")
     opened, folder = open_source(settings.dump.source), settings.dump_folder

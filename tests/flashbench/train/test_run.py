@@ -155,6 +155,7 @@ with ray_session(settings, num_cpus=2):
 """
 
 
+@pytest.mark.timeout(900)
 def test_a_killed_training_continues_and_ends_with_the_same_weights(plain, weights, tmp_path):
     """kill -9 of the driver and everything it started, after the first checkpoint."""
     settings = make_experiment(weights, tmp_path / "run", epochs=EPOCHS)
