@@ -53,5 +53,5 @@ def _show(reference: Result, other: Result, findings: Sequence[Finding], toleran
 
 def _cells(finding: Finding) -> Sequence[str]:
     low, high = finding.interval.low, finding.interval.high
-    return (finding.method, finding.window, f"{finding.ratio:.3f} \\[{low:.3f}, {high:.3f}]", str(finding.prompts),
+    return (finding.method, finding.window, f"{finding.ratio:.3f} [{low:.3f}, {high:.3f}]", str(finding.prompts),
             f"{100 * finding.same_length:.0f} %", finding.verdict.value)
