@@ -24,7 +24,7 @@ import flashbench
 import specflash
 from flashbench.console import note
 from flashbench.settings import Settings
-from specflash.errors import UserError
+from specflash.errors import UserError, one_line
 
 IN_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"  # Ray sets it for the driver of a submitted job
 START_TRIES = 3
@@ -84,12 +84,8 @@ def _join() -> None:
     try:
         ray.init(address="auto", logging_level=logging.WARNING, log_to_driver=False)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise UserError(f"no Ray cluster answers at RAY_ADDRESS={os.environ['RAY_ADDRESS']} ({_in_one_line(error)}): "
+        raise UserError(f"no Ray cluster answers at RAY_ADDRESS={os.environ['RAY_ADDRESS']} ({one_line(error)}): "
                         "start it, correct the address, or unset RAY_ADDRESS to work on this machine alone") from None
-
-
-def _in_one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
 
 
 def _start(num_cpus: int, num_gpus: int | None) -> None:
@@ -102,7 +98,7 @@ def _start(num_cpus: int, num_gpus: int | None) -> None:
             return
         except Exception as error:  # Ray raises several classes here, bare Exception among them
             ray.shutdown()
-            reason = _in_one_line(error)
+            reason = one_line(error)
             if not left:
                 raise UserError(f"Ray does not start on this machine: {reason}") from error
             note(f"Ray did not start ({reason}); trying again")

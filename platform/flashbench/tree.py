@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from specflash.errors import UserError
+from specflash.errors import UserError, one_line
 
 PATHS = ("run", "path", "weights")
 
@@ -20,7 +20,7 @@ def read_tree(path: Path) -> dict[str, Any]:
     try:
         tree = yaml.safe_load(path.read_bytes())
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date or a number that is none
-        raise UserError(f"{path} is not valid YAML: {_one_line(error)}") from None
+        raise UserError(f"{path} is not valid YAML: {one_line(error)}") from None
     if not isinstance(tree, dict):
         raise UserError(f"{path} must hold a mapping of settings")
     return tree
@@ -40,7 +40,7 @@ def override(tree: dict[str, Any], text: str) -> None:
     try:
         node[last] = yaml.safe_load(value)
     except (yaml.YAMLError, ValueError) as error:
-        raise UserError(f"`{key}`: `{value}` is not valid YAML ({_one_line(error)}); quote it if it is text") from None
+        raise UserError(f"`{key}`: `{value}` is not valid YAML ({one_line(error)}); quote it if it is text") from None
 
 
 def moved(value: Any, old: str, new: str) -> Any:
@@ -56,7 +56,3 @@ def _moved_path(value: Any, old: str, new: str) -> Any:
     if not isinstance(value, str) or not Path(value).is_relative_to(old):
         return value
     return str(Path(new) / Path(value).relative_to(old))
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 
-from specflash.errors import UserError
+from specflash.errors import UserError, one_line
 from specflash.records import Picture, picture_bytes
 
 Image.init()  # `Image.open(formats=…)` fails on the names of plugins that are not loaded yet
@@ -47,7 +47,7 @@ def load_picture(picture: Picture, max_pixels: int = MAX_PIXELS) -> Image.Image:
     except Image.DecompressionBombError:
         raise BadPicture(f"{name} has more than the {max_pixels} pixels that are allowed") from None
     except DAMAGE as error:
-        raise BadPicture(f"{name} is damaged: {_one_line(error)}") from None
+        raise BadPicture(f"{name} is damaged: {one_line(error)}") from None
     if image.width * image.height > max_pixels:
         raise BadPicture(f"{name} has {image.width} × {image.height} pixels, more than the {max_pixels} allowed")
     if too_thin(image):
@@ -57,7 +57,7 @@ def load_picture(picture: Picture, max_pixels: int = MAX_PIXELS) -> Image.Image:
         _decode(image)
         return _rgb(_upright(image))
     except DAMAGE as error:
-        raise BadPicture(f"{name} is cut off or damaged: {_one_line(error)}") from None
+        raise BadPicture(f"{name} is cut off or damaged: {one_line(error)}") from None
 
 
 def too_thin(image: Image.Image) -> bool:
@@ -104,7 +104,3 @@ def _eight_bits(image: Image.Image) -> Image.Image:
     levels = np.asarray(image, np.float64)
     scale = 255.0 if image.mode == "F" else 255.0 / 65535.0
     return Image.fromarray((levels * scale).round().clip(0, 255).astype(np.uint8))
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

@@ -19,7 +19,7 @@ import specflash
 from specflash.catalogue import nearest, pick
 from specflash.drafts import DRAFTS
 from specflash.drafts.base import Draft, DraftConfig
-from specflash.errors import UserError
+from specflash.errors import UserError, one_line
 from specflash.files import write_whole
 from specflash.packed import can_pack, pack_linears
 from specflash.targets.base import Target
@@ -97,7 +97,7 @@ def load_draft(folder: Path, target: Target) -> Draft:
         draft.load_state_dict(tensors)
     except (SafetensorError, RuntimeError) as error:
         raise UserError(f"{folder / WEIGHTS} does not hold this draft's tensors "
-                        f"({' '.join(str(error).split())}); {AGAIN}") from None
+                        f"({one_line(error)}); {AGAIN}") from None
     draft = draft.to(target.device, target.dtype).requires_grad_(False).attach(target.ends).eval()
     if can_pack(draft):
         pack_linears(draft, keep=lambda layer: True)  # they are few, and `state_dict` stays whole

@@ -15,7 +15,7 @@ from torch import Tensor
 from transformers import CLIPVisionConfig, LlavaConfig, LlavaForConditionalGeneration, LlavaProcessor
 from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
 
-from specflash.errors import UserError
+from specflash.errors import UserError, one_line
 from specflash.smol.cache_folder import made_once
 from specflash.smol.language_model import gguf_digest, gguf_file, load_language_model, load_tokenizer
 from specflash.smol.lora import merge_lora
@@ -100,7 +100,7 @@ def _assemble(folder: Path) -> None:
         parts = load_file(WEIGHTS)
         load_parts(model, parts)
     except (SafetensorError, RuntimeError) as error:
-        raise UserError(f"the weights of llava-smol are damaged ({WEIGHTS}: {' '.join(str(error).split())}); "
+        raise UserError(f"the weights of llava-smol are damaged ({WEIGHTS}: {one_line(error)}); "
                         "restore them from version control") from None
     _, tensors = load_language_model()
     model.model.language_model.load_state_dict(merge_lora(tensors, section(parts, "lora.")))

@@ -14,7 +14,7 @@ from torch import Tensor
 from transformers import AutoProcessor, LlavaForConditionalGeneration
 from transformers.utils import logging
 
-from specflash.errors import UserError
+from specflash.errors import UserError, one_line
 
 
 def load_whole(folder: Path, dtype: torch.dtype, attention: str) -> tuple[LlavaForConditionalGeneration, Any]:
@@ -26,7 +26,7 @@ def load_whole(folder: Path, dtype: torch.dtype, attention: str) -> tuple[LlavaF
             folder, dtype=dtype, attn_implementation=attention, local_files_only=True, output_loading_info=True)
         processor = AutoProcessor.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, RuntimeError, KeyError, TypeError, SafetensorError) as error:
-        raise UserError(f"{folder} holds no LLaVA model that loads: {' '.join(str(error).split())}") from None
+        raise UserError(f"{folder} holds no LLaVA model that loads: {one_line(error)}") from None
     missing = sorted(told["missing_keys"])
     if missing:
         raise UserError(f"{folder} lacks {len(missing)} of the model's tensors ({missing[0]}, …): download or "
@@ -87,7 +87,7 @@ def find_tensors(folder: Path, endings: tuple[str, ...]) -> dict[str, Tensor]:
         try:
             found |= _tensors_in(path, endings)
         except SafetensorError as error:
-            raise UserError(f"{path} is damaged ({' '.join(str(error).split())}): copy or download it again") from None
+            raise UserError(f"{path} is damaged ({one_line(error)}): copy or download it again") from None
     return found
 
 

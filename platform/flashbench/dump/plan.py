@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 
 from flashbench.console import progress
 from flashbench.dump.quarantine import Quarantined
-from flashbench.dump.read import one_line
 from flashbench.dump.store import finished
 from flashbench.settings import Settings
 from specflash.data import Dataset
-from specflash.errors import UserError
+from specflash.errors import UserError, one_line
 
 THREADS = 8
 CHUNK = 1024

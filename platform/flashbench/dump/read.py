@@ -11,7 +11,7 @@ from flashbench.dump.rows import READ_SCHEMA, to_row
 from flashbench.settings import SourceSettings
 from specflash.data import Dataset, open_dataset
 from specflash.data.media import load_picture
-from specflash.errors import UserError
+from specflash.errors import UserError, one_line
 from specflash.records import Sample, picture_bytes
 
 
@@ -45,8 +45,3 @@ def _sound_pictures(sample: Sample) -> list[bytes]:
     for picture in sample.images:
         load_picture(picture)
     return [picture_bytes(picture) for picture in sample.images]
-
-
-def one_line(error: Exception) -> str:
-    """Its message in one line that can be written to any file, half characters shown as \\udc80."""
-    return " ".join(str(error).split()).encode(errors="backslashreplace").decode()
