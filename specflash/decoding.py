@@ -75,7 +75,7 @@ class Decoding(Iterator[list[int]]):
 
     def _run(self, width: int | None) -> Iterator[list[int]]:
         self._clock.start()
-        passes = _Passes(self._target, self._prompt, self._sampling.max_new_tokens, width)
+        passes = Passes(self._target, self._prompt, self._sampling.max_new_tokens, width)
         output, token = self._prefill(passes)
         yield self._commit([token])
         if self._finished:
@@ -90,7 +90,7 @@ class Decoding(Iterator[list[int]]):
                 return
             self._clock.start()
 
-    def _prefill(self, passes: "_Passes") -> tuple[Output, int]:
+    def _prefill(self, passes: "Passes") -> tuple[Output, int]:
         """The whole prompt in one pass, and the first token from the target's own law."""
         embeds = self._target.embed_prompt(self._prompt)                        # [1, L, D]
         self._clock.lap("vision")
@@ -99,7 +99,7 @@ class Decoding(Iterator[list[int]]):
         self._clock.lap("prefill")
         return output, token
 
-    def _round(self, passes: "_Passes", session: Session) -> list[int]:
+    def _round(self, passes: "Passes", session: Session) -> list[int]:
         done = self.generation
         remaining = self._sampling.max_new_tokens - len(done.ids)
         # The target adds a token of its own to what is kept, hence one draft fewer.
@@ -137,8 +137,11 @@ class Decoding(Iterator[list[int]]):
         return tokens
 
 
-class _Passes:
-    """The target's forward passes of one request: its cache, its mask and the row count."""
+class Passes:
+    """The target's forward passes of one request: its cache, its mask and the row count.
+
+    width  of every pass after the prefill; None: as many rows as there are ids
+    """
 
     def __init__(self, target: Target, prompt: Prompt, max_new_tokens: int, width: int | None):
         self.length = cache_length(prompt.length, max_new_tokens)

@@ -14,6 +14,7 @@ from typing import Annotated
 import torch
 import typer
 
+from flashbench.bench.control import library_ids
 from flashbench.console import progress
 from specflash.data.drawn import TEST_SEED, jpeg
 from specflash.data.grading import f1, grade
@@ -50,19 +51,14 @@ def ask(target: Target, scene: Scene) -> Prompt:
     return target.encode(Sample(str(scene.seed), (jpeg(scene),), (Turn(QUESTION),), "measure"))
 
 
-@torch.inference_mode()
 def greedy_answers(target: Target, prompts: Sequence[Prompt], limit: int) -> list[list[int]]:
     """Greedy answers up to and without the end token, decoded together by the library's own loop.
 
     The prompts have one length: the same question about one picture each.
     """
     pixels = {name: torch.cat([prompt.pixels[name] for prompt in prompts]) for name in prompts[0].pixels}
-    ids = torch.cat([prompt.ids for prompt in prompts])                                # [B, L]
-    sequences = target.model.generate(
-        input_ids=ids, attention_mask=torch.ones_like(ids), **pixels, max_new_tokens=limit, do_sample=False,
-        eos_token_id=sorted(target.end_ids), pad_token_id=min(target.end_ids))
-    return [list(takewhile(lambda token: token not in target.end_ids, answer))
-            for answer in sequences[:, ids.shape[1]:].tolist()]
+    answers = library_ids(target, torch.cat([prompt.ids for prompt in prompts]), pixels, limit)
+    return [list(takewhile(lambda token: token not in target.end_ids, answer)) for answer in answers.tolist()]
 
 
 def sampled_answer(target: Target, prompt: Prompt, seed: int, limit: int) -> list[int]:

@@ -5,7 +5,6 @@ decides which K pays, and bounds the speed-up: R ≤ A · t(1) / t(K + 1).
 """
 
 from statistics import median
-from time import perf_counter
 from typing import Annotated
 
 import torch
@@ -13,57 +12,46 @@ import typer
 
 from flashbench.console import progress
 from flashbench.console import table as show_table
-from specflash.cache import cache_length, causal_mask
 from specflash.data.drawn import TEST_SEED, jpeg
 from specflash.data.scenes import draw_scene
-from specflash.records import Prompt, Sample, Turn
+from specflash.decoding import Passes
+from specflash.records import Sample, Turn
 from specflash.targets import load_target
 from specflash.targets.base import Target
+from specflash.timing import Stopwatch
 
 ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16)
 ANSWER = 128
-
-
-class Passes:
-    """A prefilled request whose passes are timed and forgotten."""
-
-    def __init__(self, target: Target, prompt: Prompt):
-        length = cache_length(prompt.length, ANSWER)
-        self.target, self.prompt = target, prompt
-        self.cache, self.mask = target.new_cache(length), causal_mask(length, target.device)
-        self.run(target.embed_prompt(prompt), 1)
-
-    def run(self, embeds: torch.Tensor, keep: int) -> None:
-        start, rows = self.cache.position, embeds.shape[1]
-        positions = self.target.positions(self.prompt, start, rows)
-        self.target.forward(embeds, self.cache, positions, self.mask[start:start + rows][None, None], keep)
-        self.cache.advance(rows)
-
-    def seconds(self, rows: int) -> float:
-        """Of one verification pass of `rows` rows."""
-        ids = torch.randint(self.target.vocabulary, (1, rows), device=self.target.device)
-        _wait(self.target)
-        started = perf_counter()
-        self.run(self.target.embed(ids), rows)
-        _wait(self.target)
-        self.cache.rewind(rows)
-        return perf_counter() - started
 
 
 @torch.inference_mode()
 def time_forwards(target: Target, repeats: int) -> dict[int, float]:
     """Median seconds per pass by rows; every repeat times all row counts in turn."""
     sample = Sample("timing", (jpeg(draw_scene(TEST_SEED)),), (Turn("Describe the image."),), "timing")
-    passes = Passes(target, target.encode(sample))
+    prompt = target.encode(sample)
+    passes = Passes(target, prompt, ANSWER, width=None)
+    passes.prefill(target.embed_prompt(prompt))
     taken: dict[int, list[float]] = {rows: [] for rows in ROWS}
     with progress("passes", repeats * len(ROWS)) as advance:
         for repeat in range(-1, repeats):  # the first one warms up
             for rows in ROWS:
-                seconds = passes.seconds(rows)
+                seconds = _seconds(target, passes, rows)
                 if repeat >= 0:
                     taken[rows].append(seconds)
                     advance()
     return {rows: median(seconds) for rows, seconds in taken.items()}
+
+
+def _seconds(target: Target, passes: Passes, rows: int) -> float:
+    """Of one verifying pass, which is forgotten."""
+    ids = torch.randint(target.vocabulary, (rows,), device=target.device)
+    taken = {"verify": 0.0}
+    clock = Stopwatch(taken, target.device)
+    clock.start()
+    passes.verify(ids)
+    clock.lap("verify")
+    passes.rewind(rows)
+    return taken["verify"]
 
 
 def run(
@@ -82,8 +70,3 @@ def run(
 
 def main() -> None:
     typer.run(run)
-
-
-def _wait(target: Target) -> None:
-    if target.device.type == "cuda":
-        torch.cuda.synchronize()
