@@ -36,7 +36,7 @@ class PackedLinear(nn.Module):
 
 def can_pack(model: nn.Module) -> bool:
     """True where packed layers exist and are known to help: float32 on a CPU with oneDNN."""
-    weight = next(model.parameters(), torch.empty(0, dtype=torch.uint8))
+    weight = next(model.parameters())
     return weight.device.type == "cpu" and weight.dtype == torch.float32 and torch.backends.mkldnn.is_available()
 
 

@@ -5,7 +5,6 @@
 something, 130 interrupted.
 """
 
-import errno
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from flashbench.console import note, say
 from flashbench.settings import load_settings
 from specflash import __version__
 from specflash.errors import UserError
+from specflash.files import NO_SPACE
 
 DEMO = Path("jobs/configs/demo.yaml")
 
@@ -143,7 +143,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.exit(2)
     except OSError as error:
         told = getattr(error, "cause", error)
-        if told.filename is None and told.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if told.filename is None and told.errno not in NO_SPACE:
             raise
         note(f"error: {_about_file(told)}")
         sys.exit(2)

@@ -52,8 +52,7 @@ def find_anchors(answer_mask: Tensor, slots: int) -> Anchors:
     real = torch.arange(most, device=bases.device) < count[:, None]
     bases = bases.masked_fill(~real, 0)
     valid = trained.gather(1, bases[..., None].expand(-1, -1, slots)) & real[..., None]
-    sample, anchor, slot = valid.nonzero(as_tuple=True)
-    return Anchors(bases, valid, sample, slot, bases[sample, anchor] + 1 + slot)
+    return _with_rows(bases, valid)
 
 
 def thin(anchors: Anchors, keep: float) -> Anchors:
@@ -65,6 +64,10 @@ def thin(anchors: Anchors, keep: float) -> Anchors:
     slots = anchors.valid.shape[-1]
     chance = keep ** torch.arange(slots, device=anchors.slot.device)              # [K]
     drawn = torch.rand(anchors.valid.shape, device=anchors.valid.device) < chance
-    valid = anchors.valid & drawn                                                 # [B, A, K]
+    return _with_rows(anchors.bases, anchors.valid & drawn)
+
+
+def _with_rows(bases: Tensor, valid: Tensor) -> Anchors:
+    """Anchors whose trained rows follow from `valid`."""
     sample, anchor, slot = valid.nonzero(as_tuple=True)
-    return Anchors(anchors.bases, valid, sample, slot, anchors.bases[sample, anchor] + 1 + slot)
+    return Anchors(bases, valid, sample, slot, bases[sample, anchor] + 1 + slot)

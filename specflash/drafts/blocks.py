@@ -45,6 +45,11 @@ class BlockShape:
     dropout: float
 
 
+def head_count(width: int, heads: int, head_dim: int) -> int:
+    """`heads` as a setting: 0 means as many of `head_dim` as make up `width`."""
+    return heads or max(1, width // head_dim)
+
+
 class Attention(nn.Module):
     """Multi-head attention whose queries see bases and their own block under one softmax."""
 

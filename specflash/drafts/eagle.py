@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from specflash.drafts.anchors import Anchors, find_anchors
 from specflash.drafts.base import Draft, DraftConfig, LossParts, Session, join_chain
-from specflash.drafts.blocks import Block, BlockShape, View, initialise
+from specflash.drafts.blocks import Block, BlockShape, View, head_count, initialise
 from specflash.drafts.keys import KeyBuffer, join
 from specflash.drafts.loss import draft_loss
 from specflash.drafts.rotary import HeadDim, Turn, turn
@@ -59,7 +59,7 @@ class Eagle(Draft):
         norm = (lambda: nn.RMSNorm(D, eps=1e-6)) if config.input_norm else nn.Identity
         self.embedding_norm, self.feature_norm = norm(), norm()
         inner = config.inner or -(-8 * D // 3 // 256) * 256
-        self.block = Block(BlockShape(D, config.heads or max(1, D // config.head_dim), config.head_dim,
+        self.block = Block(BlockShape(D, head_count(D, config.heads, config.head_dim), config.head_dim,
                                       inner, bias=False, input_norm=False, dropout=0.0))
 
     @property

@@ -27,11 +27,9 @@ def draft_loss(draft: Draft, batch: Batch, anchors: Anchors, predicted: Tensor) 
     target's: of the whole vocabulary in eval mode, whose figures are reported; of the draft
     vocabulary while training, where the other columns would be computed for nothing else.
     """
-    wanted = batch.features[anchors.sample, anchors.target]                       # [R, D]
+    wanted, entropy, hit = _against_laws(draft, batch, anchors, predicted)
     distance = F.smooth_l1_loss(predicted.float(), wanted.float(), reduction="sum")
     regression = distance / predicted.shape[-1]  # mean over D, sum over rows
-    position = anchors.sample * batch.ids.shape[1] + anchors.target               # [R]
-    entropy, hit = _SoftCrossEntropy.apply(predicted, wanted, position, draft)
     classification = entropy.sum()
     loss = (regression + CLASSIFICATION_WEIGHT * classification) / max(len(predicted), 1)
     return _account(draft, anchors, hit, loss,
@@ -44,11 +42,16 @@ def law_loss(draft: Draft, batch: Batch, anchors: Anchors, predicted: Tensor, de
 
     Laws and the count of correct rows are those of `draft_loss`.
     """
-    wanted = batch.features[anchors.sample, anchors.target]                       # [R, D]
-    position = anchors.sample * batch.ids.shape[1] + anchors.target               # [R]
-    entropy, hit = _SoftCrossEntropy.apply(predicted, wanted, position, draft)
+    _, entropy, hit = _against_laws(draft, batch, anchors, predicted)
     loss = (entropy * decay ** anchors.slot).sum() / max(len(predicted), 1)
     return _account(draft, anchors, hit, loss, {"classification": entropy.sum().item()})
+
+
+def _against_laws(draft: Draft, batch: Batch, anchors: Anchors, predicted: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """True features of the rows [R, D], cross-entropy of the two laws [R], and which rows are correct [R]."""
+    wanted = batch.features[anchors.sample, anchors.target]
+    position = anchors.sample * batch.ids.shape[1] + anchors.target               # [R]
+    return wanted, *_SoftCrossEntropy.apply(predicted, wanted, position, draft)
 
 
 def _account(draft: Draft, anchors: Anchors, hit: Tensor, loss: Tensor, parts: dict[str, float]) -> LossParts:

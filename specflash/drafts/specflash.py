@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from specflash.drafts.anchors import Anchors, find_anchors, thin
 from specflash.drafts.base import Draft, DraftConfig, LossParts, Session
-from specflash.drafts.blocks import BlockShape, initialise
+from specflash.drafts.blocks import BlockShape, head_count, initialise
 from specflash.drafts.compressor import Compressor
 from specflash.drafts.layout import Layout, lay_out
 from specflash.drafts.loss import draft_loss
@@ -68,7 +68,7 @@ class SpecFlash(Draft):
         self.fuse_gate.apply(initialise)
         self.fuse_value.apply(initialise)
         open_fusion(self.fuse_gate, self.fuse_value)
-        shape = BlockShape(D, config.heads or max(1, D // config.head_dim), config.head_dim,
+        shape = BlockShape(D, head_count(D, config.heads, config.head_dim), config.head_dim,
                            inner=4 * D, bias=True, input_norm=True, dropout=config.dropout)
         self.head = SlotHead(config.k, config.layers, shape)
 

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from specflash.drafts.anchors import Anchors, find_anchors
 from specflash.drafts.base import Draft, DraftConfig, LossParts, Session, join_chain
-from specflash.drafts.blocks import Block, BlockShape, View
+from specflash.drafts.blocks import Block, BlockShape, View, head_count
 from specflash.drafts.keys import KeyBuffer
 from specflash.drafts.layout import visual_mask
 from specflash.drafts.loss import law_loss
@@ -54,7 +54,7 @@ class TextOnly(Draft):
     def __init__(self, config: TextOnlyConfig, vocabulary_ids: Tensor | None = None):
         super().__init__(config, vocabulary_ids)
         D = config.width
-        shape = BlockShape(D, config.heads or max(1, D // config.head_dim), config.head_dim,
+        shape = BlockShape(D, head_count(D, config.heads, config.head_dim), config.head_dim,
                            config.inner or 4 * D, bias=False, input_norm=True, dropout=0.0)
         self.embedding_norm = nn.RMSNorm(D, eps=1e-6)
         self.blocks = nn.ModuleList(Block(shape) for _ in range(config.layers))

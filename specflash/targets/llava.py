@@ -45,7 +45,7 @@ class Llava(Target):
         plain  with the library's own attention and layers, none of ours
         """
         model, processor = load_whole(folder, dtype, "sdpa" if plain else GROUPED)
-        model = model.to(device).requires_grad_(False)
+        model = model.to(device)
         if can_pack(model) and not plain:
             pack_linears(model, keep=lambda layer: layer is model.lm_head)
         return cls(name, model, processor, folder_fingerprint(folder))

@@ -24,14 +24,19 @@ def plain_loss(predicted, wanted, vocabulary_ids):
     return (regression + 0.1 * classification).mean()
 
 
+def rows(name, vocabulary_ids):
+    """A draft, a batch, and random predictions of its trained rows beside what they should be."""
+    made, data = draft(name, vocabulary_ids), batch()
+    anchors = find_anchors(data.answer_mask, K)
+    predicted = torch.randn(len(anchors.slot), D, requires_grad=True)
+    return made, data, anchors, predicted, data.features[anchors.sample, anchors.target]
+
+
 @pytest.mark.parametrize("vocabulary_ids", VOCABULARIES)
 @pytest.mark.parametrize("chunk", [3, 256])
 def test_value_and_gradient_are_those_of_the_definition(vocabulary_ids, chunk, monkeypatch):
     monkeypatch.setattr(loss_module, "CHUNK", chunk)
-    made, data = draft("specflash", vocabulary_ids), batch()
-    anchors = find_anchors(data.answer_mask, K)
-    predicted = torch.randn(len(anchors.slot), D, requires_grad=True)
-    wanted = data.features[anchors.sample, anchors.target]
+    made, data, anchors, predicted, wanted = rows("specflash", vocabulary_ids)
     parts = draft_loss(made, data, anchors, predicted)
     expected = plain_loss(predicted, wanted, vocabulary_ids)
     torch.testing.assert_close(parts.loss, expected)
@@ -83,10 +88,7 @@ def test_training_and_evaluation_give_the_same_loss():
 @pytest.mark.parametrize("chunk", [3, 256])
 def test_the_loss_of_laws_is_that_of_the_definition(vocabulary_ids, chunk, monkeypatch):
     monkeypatch.setattr(loss_module, "CHUNK", chunk)
-    made, data = draft("medusa", vocabulary_ids), batch()
-    anchors = find_anchors(data.answer_mask, K)
-    predicted = torch.randn(len(anchors.slot), D, requires_grad=True)
-    wanted = data.features[anchors.sample, anchors.target]
+    made, data, anchors, predicted, wanted = rows("medusa", vocabulary_ids)
     head = ends().lm_head if vocabulary_ids is None else ends().lm_head[vocabulary_ids]
     entropy = -((wanted @ head.T).softmax(-1) * (predicted @ head.T).log_softmax(-1)).sum(-1)
     weights = torch.tensor([1, 0.5, 0.25, 0.125])[anchors.slot]

@@ -5,7 +5,6 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from math import ceil
 from threading import Event
 
 from ray import serve
@@ -60,7 +59,7 @@ def serving(settings: Settings) -> Iterator[str]:
     """The base URL of the running application, for as long as the context is open."""
     check_methods(settings)
     port = free_port(settings.serve)
-    with ray_session(settings, ceil(cpus_needed(settings.serve)), gpus_needed(settings.serve)):
+    with ray_session(settings, cpus_needed(settings.serve), gpus_needed(settings.serve)):
         serve.start(proxy_location=ProxyLocation.HeadOnly, logging_config=QUIET,
                     http_options=HTTPOptions(host=settings.serve.host, port=port))
         try:
