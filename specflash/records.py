@@ -93,8 +93,8 @@ class Prompt:
 class Output:
     """What one forward pass of the target gives.
 
-    features  [1, R, D]  input of the LM head (after the final norm), one row per position
-    logits    [1, M, V]  `head` of the last M ≤ R rows, M as asked for
+    features  [B, R, D]  input of the LM head (after the final norm), one row per position
+    logits    [B, M, V]  `head` of the last M ≤ R rows, M as asked for
     """
 
     features: Tensor

@@ -89,9 +89,15 @@ class ScenesSettings(Section):
 
 
 class DumpSettings(Section):
-    """Ray Data feature extraction. `actors` target replicas, each with its CPUs and GPUs."""
+    """Ray Data feature extraction. `actors` target replicas, each with its CPUs and GPUs.
+
+    answers: whose answers to the source's questions the features are of, the data set's or the
+    target's own greedy ones; the target's are what a draft will be asked to foresee.
+    """
 
     source: SourceSettings
+    answers: Literal["dataset", "target"] = "dataset"
+    max_new_tokens: int = Field(256, ge=1, description="limit of each of the target's own answers")
     actors: int = Field(1, ge=1)
     cpus_per_actor: Cpus = 1
     gpus_per_actor: Gpus = 0

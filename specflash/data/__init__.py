@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from specflash.catalogue import pick
-from specflash.data.base import Dataset, First, as_request
+from specflash.data.base import Dataset, First, Questions, as_request
 from specflash.data.coco_captions import open_coco_captions
 from specflash.data.llava_instruct import open_llava_instruct
 from specflash.data.photographs import open_photographs
 
-__all__ = ["DATASETS", "Dataset", "as_request", "open_dataset"]
+__all__ = ["DATASETS", "Dataset", "Questions", "as_request", "open_dataset"]
 
 DATASETS: dict[str, Callable[[Path | None, str], Dataset]] = {
     "llava-instruct": open_llava_instruct,

@@ -49,6 +49,21 @@ class First(Dataset):
         return self.whole.entry(index)
 
 
+class Questions(Dataset):
+    """The samples of another data set without their answers: two that ask the same are one sample."""
+
+    def __init__(self, answered: Dataset):
+        self.answered = answered
+        self.task, self.split = answered.task, answered.split
+
+    def __len__(self) -> int:
+        return len(self.answered)
+
+    def entry(self, index: int) -> Entry:
+        images, turns = self.answered.entry(index)
+        return images, tuple(Turn(turn.question) for turn in turns)
+
+
 def make_sample(images: tuple[Picture, ...], turns: tuple[Turn, ...], task: str) -> Sample:
     """A sample with its content id. Raises BadPicture where a picture cannot be read."""
     for image in images:

@@ -1,4 +1,4 @@
-"""How `llava-smol` is made: three training stages, resumable, from seeded drawn scenes.
+"""How `llava-smol` is made: training stages, resumable, from seeded drawn scenes.
 
 It knows no command line; `jobs/build_target.py` calls it. Scenes of its training are drawn from
 seeds that `prepare` never uses (FIRST_SEED on), so every prepared picture is held out.
@@ -30,7 +30,7 @@ Report = Callable[[str, int, int, dict[str, float]], None]
 
 @dataclass(frozen=True)
 class Recipe:
-    """Steps and sizes. `visual` lists (visual tokens kept, steps) of the last stage, in order."""
+    """Steps and sizes. `tune` and `refine` list (visual tokens kept, steps), in order."""
 
     seed: int = 0
     window_steps: int = 600
@@ -38,23 +38,26 @@ class Recipe:
     patch_steps: int = 1400
     patch_batch: int = 8
     patch_lr: float = 1e-3
-    visual: tuple[tuple[int, int], ...] = ((96, 430), (240, 15), (576, 15))
+    tune: tuple[tuple[int, int], ...] = ((96, 430), (240, 15), (576, 15))
+    refine: tuple[tuple[int, int], ...] = ((96, 300), (240, 15), (576, 15))
     pictures_per_step: int = 2
     lora_lr: float = 1e-3
+    refine_lora_lr: float = 6e-4
     vision_lr: float = 1e-4
     save_every: int = 10
 
-    @property
-    def tune_steps(self) -> int:
-        return sum(steps for _, steps in self.visual)
 
-    def visual_tokens(self, step: int) -> int:
-        """How many visual tokens `step` of the last stage keeps."""
-        for count, steps in self.visual:
-            if step < steps:
-                return count
-            step -= steps
-        return self.visual[-1][0]
+def visual_tokens(parts: tuple[tuple[int, int], ...], step: int) -> int:
+    """How many visual tokens `step` keeps, where `parts` lists (visual tokens kept, steps)."""
+    for count, steps in parts:
+        if step < steps:
+            return count
+        step -= steps
+    return parts[-1][0]
+
+
+def steps_of(parts: tuple[tuple[int, int], ...]) -> int:
+    return sum(steps for _, steps in parts)
 
 
 class Builder:
@@ -75,7 +78,7 @@ class Builder:
         self.teacher = PatchTeacher(self.model.model.vision_tower,
                                     self.model.model.multi_modal_projector, self._words())
         self.maker = BranchMaker(self.processor.tokenizer, self.processor.image_token_id, CELLS * CELLS)
-        self.done = {"windows": 0, "patches": 0, "tune": 0}
+        self.done = {"windows": 0, "patches": 0, "tune": 0, "refine": 0}
         self.optimiser: torch.optim.AdamW | None = None
         self.saved_optimiser: dict | None = None
         self._resume()
@@ -83,7 +86,12 @@ class Builder:
     def run(self) -> LlavaForConditionalGeneration:
         self._stage("windows", self.recipe.window_steps, self._patch_groups(), self._window_step)
         self._stage("patches", self.recipe.patch_steps, self._patch_groups(), self._patch_step)
-        self._stage("tune", self.recipe.tune_steps, self._tune_groups(), self._tune_step)
+        recipe = self.recipe
+        tuned = steps_of(recipe.tune)
+        self._stage("tune", tuned, self._tune_groups(recipe.lora_lr),
+                    lambda step: self._tune_step(step, visual_tokens(recipe.tune, step)))
+        self._stage("refine", steps_of(recipe.refine), self._tune_groups(recipe.refine_lora_lr),
+                    lambda step: self._tune_step(tuned + step, visual_tokens(recipe.refine, step)))
         return self.model
 
     def export(self, path: Path) -> None:
@@ -128,12 +136,12 @@ class Builder:
     def _patch_groups(self) -> list[dict]:
         return [{"params": list(self.teacher.parameters()), "lr": self.recipe.patch_lr}]
 
-    def _tune_groups(self) -> list[dict]:
+    def _tune_groups(self, lora_lr: float) -> list[dict]:
         model = self.model.model
         deltas = [p for module in model.language_model.modules() if isinstance(module, LoraLinear)
                   for p in (module.down, module.up)]
         vision = [*model.vision_tower.parameters(), *model.multi_modal_projector.parameters()]
-        return [{"params": deltas, "lr": self.recipe.lora_lr},
+        return [{"params": deltas, "lr": lora_lr},
                 {"params": vision, "lr": self.recipe.vision_lr}]
 
     def _window_step(self, step: int) -> dict[str, float]:
@@ -150,14 +158,14 @@ class Builder:
         loss.backward()
         return figures
 
-    def _tune_step(self, step: int) -> dict[str, float]:
+    def _tune_step(self, step: int, kept: int) -> dict[str, float]:
         count = self.recipe.pictures_per_step
         figures = {"loss": 0.0, "entropy": 0.0}
         for number in range(count):
             seed = 3 * FIRST_SEED + step * count + number
             scene, rng = draw_scene(seed), Random(f"tune {seed}")
             shown = label([scene]).aspects["kind"][0] > 0
-            cells = choose_cells(shown, self.recipe.visual_tokens(step), rng)
+            cells = choose_cells(shown, kept, rng)
             loss, entropy = caption_loss(self.model, self._pixels([scene]),
                                          self.maker(conversations(scene, rng), cells))
             (loss / count).backward()
@@ -191,7 +199,7 @@ class Builder:
         if not path.is_file():
             return
         state = torch.load(path, weights_only=True)
-        self.done = state["done"]
+        self.done |= state["done"]
         self.saved_optimiser = state["optimiser"]
         self.teacher.load_state_dict(state["teacher"])
         for name, module in self.model.model.language_model.named_modules():
@@ -201,7 +209,7 @@ class Builder:
 
 
 def conversations(scene: Scene, rng: Random) -> list[Conversation]:
-    """What the last stage teaches to say about one scene."""
+    """What the last two stages teach to say about one scene."""
     longer = [reasoning(scene, rng)] if rng.random() < 0.5 else conversation(scene, rng)
     return [[detail(scene, rng)], longer, [(rng.choice(SHORT_QUESTIONS), caption(scene, rng))]]
 

@@ -41,12 +41,14 @@ class Target(ABC):
     name         catalogue name
     fingerprint  hash of the weights; drafts and dumps are bound to it
     end_ids      token ids that end an answer
+    layers       decoder layers of the language model
     device, dtype, width (D), vocabulary (V)
     """
 
     name: str
     fingerprint: str
     end_ids: frozenset[int]
+    layers: int
     device: torch.device
     dtype: torch.dtype
     width: int
@@ -83,10 +85,10 @@ class Target(ABC):
     @abstractmethod
     def forward(self, embeds: Tensor, cache: Cache | None, positions: Tensor,
                 mask: Tensor | None, keep: int) -> Output:
-        """One pass of the language model over `embeds` [1, R, D].
+        """One pass of the language model over `embeds` [B, R, D].
 
         cache  None: no cache, plain causal attention when `mask` is None too
-        mask   [1, 1, R, T] bool, True where row r may see cache entry t
+        mask   [B, 1, R, T] bool, True where row r may see cache entry t
         keep   how many trailing rows get logits
         """
 
@@ -98,6 +100,6 @@ class Target(ABC):
     def decode(self, ids: Sequence[int]) -> str:
         """Text of answer tokens, special tokens left out."""
 
-    @abstractmethod
     def new_cache(self, length: int) -> FixedCache:
         """A preallocated cache of `length` entries for this model."""
+        return FixedCache(self.layers, length)

@@ -13,7 +13,6 @@ from torch import Tensor
 from transformers import LlavaForConditionalGeneration
 from transformers.cache_utils import Cache
 
-from specflash.cache import FixedCache
 from specflash.data.media import load_picture
 from specflash.errors import UserError
 from specflash.packed import can_pack, pack_linears
@@ -34,6 +33,7 @@ class Llava(Target):
         self.fingerprint = fingerprint
         self.control_tokens = re.compile("|".join(map(re.escape, self.tokenizer.get_added_vocab())) or "(?!)")
         self.device, self.dtype = model.device, model.dtype
+        self.layers = model.config.text_config.num_hidden_layers
         self.width = model.config.text_config.hidden_size
         self.vocabulary = model.lm_head.weight.shape[0]
         self.end_ids = _end_ids(model, self.tokenizer)
@@ -156,7 +156,7 @@ class Llava(Target):
                 mask: Tensor | None, keep: int) -> Output:
         features = self.model.model.language_model(
             inputs_embeds=embeds, attention_mask=mask, position_ids=positions,
-            cache=cache, use_cache=cache is not None).last_hidden_state                # [1, R, D]
+            cache=cache, use_cache=cache is not None).last_hidden_state                # [B, R, D]
         return Output(features, self.head(features[:, features.shape[1] - keep:]))
 
     def head(self, features: Tensor) -> Tensor:
@@ -164,9 +164,6 @@ class Llava(Target):
 
     def decode(self, ids: Sequence[int]) -> str:
         return self.tokenizer.decode(list(ids), skip_special_tokens=True)
-
-    def new_cache(self, length: int) -> FixedCache:
-        return FixedCache(self.model.config.text_config.num_hidden_layers, length)
 
 
 def _spans(visual: Tensor) -> tuple[Span, ...]:

@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from specflash.cache import FixedCache
 from specflash.decoding import generate
 from specflash.drafts.store import make_draft
 from specflash.records import Output, Prompt
@@ -30,7 +29,7 @@ def test_global_random_state_is_neither_used_nor_moved(target, pictured):
 class Markov(Target):
     """Three tokens; the law of the next depends on the last one only, so texts are enumerable."""
 
-    name, fingerprint, end_ids = "markov", "", frozenset()
+    name, fingerprint, end_ids, layers = "markov", "", frozenset(), 0
     device, dtype, width, vocabulary = torch.device("cpu"), torch.float32, 3, 3
     table = torch.tensor([[1.0, 0.2, -0.5], [-0.3, 0.8, 0.4], [0.5, -1.0, 0.9]])
 
@@ -62,9 +61,6 @@ class Markov(Target):
 
     def decode(self, ids):
         return " ".join(map(str, ids))
-
-    def new_cache(self, length):
-        return FixedCache(0, length)
 
 
 Q = torch.tensor([[0.2, 0.5, 0.3], [0.6, 0.1, 0.3]])

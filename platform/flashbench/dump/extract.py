@@ -5,7 +5,7 @@ about them go out; the features themselves never travel through Ray.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 import ray
@@ -16,6 +16,7 @@ from flashbench.dump.shards import ShardWriter, Writer, piece_name
 from flashbench.lock import holder
 from flashbench.ray_session import use_threads
 from flashbench.settings import Settings
+from specflash.answering import answer_together
 from specflash.errors import UserError
 from specflash.files import DiskFull
 from specflash.records import Features, Sample
@@ -69,29 +70,37 @@ class Extractor:
         return pa.Table.from_pylist(list(self._outcomes(batch.to_pylist())), schema=OUTCOME_SCHEMA)
 
     def _outcomes(self, rows: list[dict]) -> Iterator[dict]:
-        good = [row for row in rows if row["reason"] is None]
         yield from (_outcome(row, BAD, row["reason"]) for row in rows if row["reason"] is not None)
-        shards = ShardWriter(self.settings.dump_folder, piece_name([row["id"] for row in good]),
+        good = {row["id"]: row for row in rows if row["reason"] is None}
+        shards = ShardWriter(self.settings.dump_folder, piece_name(list(good)),
                              self.settings.dump.shard_mb, self.writer, self.holder)
+        todo = [to_sample(row) for sample, row in good.items() if sample not in shards.done]
+        bad: dict[str, str] = {}
         try:
-            bad = {row["id"]: reason for row in good if (reason := self._take(shards, row))}
+            for sample, features in zip(todo, self._features(todo), strict=True):
+                if isinstance(features, UserError):
+                    bad[sample.id] = str(features)
+                else:
+                    shards.add(features)
             shards.flush()
         except DiskFull as error:
             yield {"outcome": FULL, "reason": str(error)}
             return
-        yield from (_outcome(row, BAD if row["id"] in bad else STORED, bad.get(row["id"])) for row in good)
+        yield from (_outcome(row, BAD if sample in bad else STORED, bad.get(sample)) for sample, row in good.items())
 
-    def _take(self, shards: ShardWriter, row: dict) -> str | None:
-        """Put one sample into the shards; returns why not, where it is a bad one."""
-        if row["id"] in shards.done:
-            return None
-        try:
-            shards.add(extract(self.target, to_sample(row), self.settings.dump.max_length))
-        except DiskFull:
-            raise
-        except UserError as error:
-            return str(error)
-        return None
+    def _features(self, samples: list[Sample]) -> Iterable[Features | UserError]:
+        """The features of each sample, or why it is a bad one."""
+        dump = self.settings.dump
+        if dump.answers == "target":
+            return answer_together(self.target, samples, dump.max_new_tokens, dump.max_length)
+        return (_extract_or_reason(self.target, sample, dump.max_length) for sample in samples)
+
+
+def _extract_or_reason(target: Target, sample: Sample, max_length: int) -> Features | UserError:
+    try:
+        return extract(target, sample, max_length)
+    except UserError as error:
+        return error
 
 
 def _outcome(row: dict, outcome: str, reason: str | None) -> dict:

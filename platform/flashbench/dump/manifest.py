@@ -10,7 +10,7 @@ from typing import Self
 from specflash.errors import UserError
 from specflash.files import write_whole
 
-FORMAT = 1
+FORMAT = 2
 FILE = "manifest.json"
 FEATURES = "LM-head input, after the final norm, of the frozen target; bfloat16, one row per token"
 RECORDED_ONLY = ("versions", "features")
@@ -27,7 +27,9 @@ class Manifest:
     Number of actors, batch and shard size are left out: they change no feature. Library versions
     are only recorded, here for the first writer and in every shard for its own.
 
-    width  D of the target
+    width           D of the target
+    answers         whose answers the text is: "dataset" or "target"
+    max_new_tokens  limit of the target's own answers, else None
     """
 
     target: str
@@ -35,6 +37,8 @@ class Manifest:
     dtype: str
     max_length: int
     width: int
+    answers: str = "dataset"
+    max_new_tokens: int | None = None
     format: int = FORMAT
     features: str = FEATURES
     versions: dict[str, str] = field(default_factory=library_versions)

@@ -67,7 +67,7 @@ def run_dump(settings: Settings) -> DumpSummary:
     """
     settings = _with_absolute_paths(settings)
     folder, started = settings.dump_folder, time.monotonic()
-    dataset = open_source(settings.dump.source)
+    dataset = open_source(settings.dump)
     if len(dataset) == 0:
         raise UserError(f"{source_name(settings)} holds no samples: choose another `dump.source`")
     _manifest(settings).claim(folder)
@@ -90,7 +90,8 @@ def _manifest(settings: Settings) -> Manifest:
     target = settings.target
     ends = load_ends(target.name, target.weights, target.dtype)
     return Manifest(target=target.name, fingerprint=target_fingerprint(target.name, target.weights),
-                    dtype=target.dtype, max_length=settings.dump.max_length,
+                    dtype=target.dtype, max_length=settings.dump.max_length, answers=settings.dump.answers,
+                    max_new_tokens=settings.dump.max_new_tokens if settings.dump.answers == "target" else None,
                     width=ends.embedding.shape[1])
 
 
@@ -122,7 +123,7 @@ def _outcomes(settings: Settings, todo: dict[str, int]) -> ray.data.Dataset:
     rows = [{"index": index, "id": sample} for sample, index in todo.items()]
     blocks = [pa.Table.from_pylist(rows[start:start + dump.batch]) for start in range(0, len(rows), dump.batch)]
     return ray.data.from_arrow(blocks).map_batches(
-        Reader, fn_constructor_kwargs={"source": dump.source}, batch_format="pyarrow", batch_size=dump.batch,
+        Reader, fn_constructor_kwargs={"dump": dump}, batch_format="pyarrow", batch_size=dump.batch,
         compute=ActorPoolStrategy(size=dump.decoders), num_cpus=1,
     ).map_batches(
         Extractor, fn_constructor_kwargs={"settings": settings}, batch_format="pyarrow",

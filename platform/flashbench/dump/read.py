@@ -8,15 +8,18 @@ sees the very bytes that serving would give it.
 import pyarrow as pa
 
 from flashbench.dump.rows import READ_SCHEMA, to_row
-from flashbench.settings import SourceSettings
-from specflash.data import Dataset, open_dataset
+from flashbench.settings import DumpSettings
+from specflash.data import Dataset, Questions, open_dataset
 from specflash.data.media import load_picture
 from specflash.errors import UserError, one_line
 from specflash.records import Sample, picture_bytes
 
 
-def open_source(source: SourceSettings) -> Dataset:
-    return open_dataset(source.dataset, source.path, source.split, source.limit)
+def open_source(dump: DumpSettings) -> Dataset:
+    """The samples to dump; without the data set's answers where the target gives its own."""
+    source = dump.source
+    dataset = open_dataset(source.dataset, source.path, source.split, source.limit)
+    return Questions(dataset) if dump.answers == "target" else dataset
 
 
 class Reader:
@@ -26,8 +29,8 @@ class Reader:
     inside the actors that hold the target whenever both ask for the same resources.
     """
 
-    def __init__(self, source: SourceSettings):
-        self.dataset = open_source(source)
+    def __init__(self, dump: DumpSettings):
+        self.dataset = open_source(dump)
 
     def __call__(self, batch: pa.Table) -> pa.Table:
         return pa.Table.from_pylist([self._read(row) for row in batch.to_pylist()], schema=READ_SCHEMA)

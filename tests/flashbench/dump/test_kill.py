@@ -27,7 +27,7 @@ SCRIPT = (f"import signal, sys; signal.alarm({SECONDS + 60}); from flashbench.du
 @pytest.mark.timeout(900)
 def test_a_killed_dump_continues_where_it_was(weights, tmp_path):
     settings = settings_for(weights, write_source(tmp_path / "data", SAMPLES), tmp_path / "run")
-    opened, folder = open_source(settings.dump.source), settings.dump_folder
+    opened, folder = open_source(settings.dump), settings.dump_folder
     expected = sorted(opened[index].id for index in range(SAMPLES))
     folder.mkdir(parents=True)
     # Nobody reads this pipe: the writer of the last shard waits in the middle of its work.

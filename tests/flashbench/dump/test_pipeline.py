@@ -54,14 +54,14 @@ def test_every_sample_of_the_source_is_accounted_for(first):
 
 def test_every_good_sample_is_stored_once(first):
     settings, _, store = first
-    opened = open_source(settings.dump.source)
+    opened = open_source(settings.dump)
     assert ids_on_disk(store) == sorted(opened[index].id for index in range(GOOD))
     assert FeatureStore(store).verify() == []
 
 
 def test_stored_features_equal_a_direct_forward_to_the_last_bit(first, weights):
     settings, _, store = first
-    target, opened = tiny_target(weights), open_source(settings.dump.source)
+    target, opened = tiny_target(weights), open_source(settings.dump)
     torch.set_num_threads(1)  # as in an actor with one CPU
     for index in range(GOOD):
         prompt = target.encode(opened[index])
@@ -103,7 +103,7 @@ def test_the_next_run_does_only_what_is_left(first):
     after = files_of(settings.dump_folder)
     assert before.items() <= after.items()  # same inode and time: nothing was extracted again
     assert set(ids_on_disk(settings.dump_folder)) - set(ids_on_disk(store)) == {
-        open_source(settings.dump.source)[MISSING].id}
+        open_source(settings.dump)[MISSING].id}
     assert ids_on_disk(settings.dump_folder) == sorted(set(ids_on_disk(settings.dump_folder)))
     assert {entry.index for entry in read_quarantine(settings.dump_folder)} == {TRUNCATED, LONG}
 
@@ -111,7 +111,7 @@ def test_the_next_run_does_only_what_is_left(first):
 def test_a_full_disk_stops_the_dump_with_one_line(weights, tmp_path):
     """/dev/full stands where one shard would be written: the kernel's own ENOSPC."""
     settings = settings_for(weights, write_source(tmp_path / "data", 4), tmp_path / "run")
-    opened = open_source(settings.dump.source)
+    opened = open_source(settings.dump)
     settings.dump_folder.mkdir(parents=True)
     shard = f"shard-{piece_name([opened[2].id, opened[3].id])}-0.safetensors.tmp"
     (settings.dump_folder / shard).symlink_to("/dev/full")

@@ -51,7 +51,7 @@ def test_a_store_that_does_not_name_its_source_is_to_be_dumped_again(tmp_path, c
 
 def test_a_plan_names_finished_and_unfinished_samples_of_its_source_only(weights, tmp_path):
     settings = settings_for(weights, write_pictures(tmp_path / "data", 3), tmp_path / "run")
-    dataset = open_source(settings.dump.source)
+    dataset = open_source(settings.dump)
     ids = [dataset[index].id for index in range(3)]
     write(settings.dump_folder, features("of-another-source"), features(ids[1]))
     plan = make_plan(settings, dataset)
@@ -68,7 +68,7 @@ def test_text_and_names_that_cannot_be_written_make_a_sample_bad_and_no_more(wei
     write_rows(folder, rows)
     settings = settings_for(weights, folder, tmp_path / "run")
     settings.dump_folder.mkdir(parents=True)
-    plan = make_plan(settings, open_source(settings.dump.source))
+    plan = make_plan(settings, open_source(settings.dump))
     assert [entry.index for entry in plan.bad] == [0]
     assert len(plan.todo) == 1
     write_quarantine(settings.dump_folder, "source", plan.bad)

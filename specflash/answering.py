@@ -1,0 +1,181 @@
+"""The target answers the questions of several samples itself, greedily; its features come with the answers.
+
+A draft is judged on what the target says, so this is the text to train it on (DFlash, ViSpec and
+MASSV all report so); the answers of a data set are somebody else's. It knows no draft.
+
+    each sample alone   the picture and its first question       one pass, no logits but the last
+    all together        one token of every answer per pass       a pass costs little more than one row
+    each sample alone   the next question, behind the answer     one pass of few rows
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor
+
+from specflash.cache import causal_mask
+from specflash.errors import UserError
+from specflash.records import Features, Output, Prompt, Sample, Turn
+from specflash.shared_cache import SharedCache, together_mask
+from specflash.targets.base import Target
+
+
+@torch.inference_mode()
+def answer_together(target: Target, samples: Sequence[Sample], max_new_tokens: int,
+                    max_length: int) -> list[Features | UserError]:
+    """Each sample's questions with the target's own greedy answers; answers it brought along are not read.
+
+    max_new_tokens  limit of one answer; one that reaches it ends there, without an end token
+    max_length      limit of a sample's tokens. A conversation ends early where it would be longer
+
+    Returns per sample its features, or why it has none: a picture that is not one, or a first
+    question that leaves no room for an answer.
+    """
+    talks: list[_Talk | UserError] = [_begin(target, sample, max_length) for sample in samples]
+    going = [talk for talk in talks if isinstance(talk, _Talk)]
+    if going:
+        _Room(target, going, max_new_tokens, max_length).run()
+    return [talk.features() if isinstance(talk, _Talk) else talk for talk in talks]
+
+
+@dataclass
+class _Talk:
+    """One sample's conversation so far: what is in the cache, and what comes next.
+
+    prompt    of the question that is being answered
+    turns     exchanges that are over
+    ids, rows, spoken   per token in the cache: its id, its feature [n, D] in pieces, whether it
+              belongs to an answer
+    pending   the answer's next token, not in the cache yet; None between answers
+    """
+
+    sample: Sample
+    prompt: Prompt
+    turns: list[Turn] = field(default_factory=list)
+    ids: list[int] = field(default_factory=list)
+    rows: list[Tensor] = field(default_factory=list)
+    spoken: list[bool] = field(default_factory=list)
+    pending: int | None = None
+    answer: list[int] = field(default_factory=list)
+
+    @property
+    def question(self) -> str:
+        return self.sample.turns[len(self.turns)].question
+
+    @property
+    def over(self) -> bool:
+        return len(self.turns) == len(self.sample.turns)
+
+    def take(self, ids: list[int], features: Tensor, spoken: list[bool]) -> None:
+        """Tokens that went into the cache. features [n, D]"""
+        self.ids += ids
+        self.rows.append(features.to("cpu", torch.bfloat16))
+        self.spoken += spoken
+
+    def forget_from(self, length: int) -> None:
+        """Keep the first `length` tokens."""
+        if length < len(self.ids):
+            self.rows = [torch.cat(self.rows)[:length]]
+            del self.ids[length:], self.spoken[length:]
+
+    def features(self) -> Features:
+        return Features(id=self.sample.id, ids=torch.tensor(self.ids), features=torch.cat(self.rows),
+                        spans=self.prompt.spans, answer_mask=torch.tensor(self.spoken))
+
+
+def _begin(target: Target, sample: Sample, max_length: int) -> _Talk | UserError:
+    try:
+        prompt = target.encode(replace(sample, turns=(Turn(sample.turns[0].question),)))
+    except UserError as error:
+        return error
+    if prompt.length >= max_length:
+        return UserError(f"{prompt.length} tokens leave no room for an answer in dump.max_length={max_length}")
+    return _Talk(sample, prompt)
+
+
+class _Room:
+    """Talks that share a cache. Slot i of the cache belongs to `going[i]`; who is done makes room."""
+
+    def __init__(self, target: Target, talks: list[_Talk], max_new_tokens: int, max_length: int):
+        self.target, self.max_new_tokens = target, max_new_tokens
+        self.going = list(talks)
+        self.length = min(max_length, max(_tokens_at_most(target, talk, max_new_tokens) for talk in talks))
+        self.cache = SharedCache(target.layers, len(talks), self.length)
+        self.mask = causal_mask(self.length, target.device)
+
+    def run(self) -> None:
+        for slot, talk in enumerate(self.going):
+            self._ask(slot, talk)
+        while self.going:
+            self._speak()
+            for slot in reversed(range(len(self.going))):
+                self._after(slot)
+
+    def _ask(self, slot: int, talk: _Talk) -> None:
+        """Put the prompt's tokens that the cache does not hold into it, and draw the answer's first token."""
+        known, prompt = len(talk.ids), talk.prompt
+        embeds = self.target.embed(prompt.ids[:, known:]) if known else self.target.embed_prompt(prompt)
+        rows = embeds.shape[1]
+        # No mask behind nothing: plain causal attention is cheaper than a masked one.
+        mask = self.mask[known:known + rows, :known + rows][None, None] if known else None
+        output = self.target.forward(embeds, self.cache.one(slot, known),
+                                     self.target.positions(prompt, known, rows), mask, keep=1)
+        talk.take(prompt.ids[0, known:].tolist(), output.features[0], prompt.answer_mask[0, known:].tolist())
+        talk.pending, talk.answer = int(output.logits[0, -1].argmax()), []
+
+    def _speak(self) -> None:
+        """One token of every answer."""
+        device = self.target.device
+        ids = torch.tensor([[talk.pending] for talk in self.going], device=device)     # [n, 1]
+        places = torch.tensor([len(talk.ids) for talk in self.going], device=device)   # [n]
+        positions = torch.cat([self.target.positions(talk.prompt, len(talk.ids), 1) for talk in self.going], -2)
+        output: Output = self.target.forward(self.target.embed(ids), self.cache.together(places),
+                                             positions, together_mask(places), keep=1)
+        best = output.logits[:, -1].argmax(-1).tolist()                                # [n]
+        for number, (talk, token) in enumerate(zip(self.going, best, strict=True)):
+            said = talk.pending
+            talk.take([said], output.features[number], [True])
+            talk.answer.append(said)
+            talk.pending = None if said in self.target.end_ids or self._full(talk) else token
+
+    def _full(self, talk: _Talk) -> bool:
+        return len(talk.answer) == self.max_new_tokens or len(talk.ids) == self.length
+
+    def _after(self, slot: int) -> None:
+        """Where slot's answer has ended: the next question, or the slot is given up."""
+        talk = self.going[slot]
+        if talk.pending is not None:
+            return
+        talk.turns.append(Turn(talk.question, self.target.decode(talk.answer).strip()))
+        if not talk.over and self._next(talk):
+            self._ask(slot, talk)
+            return
+        last = self.going.pop()
+        if last is not talk:
+            self.cache.move(len(self.going), slot, held=len(last.ids))
+            self.going[slot] = last
+
+    def _next(self, talk: _Talk) -> bool:
+        """Set the next question behind the conversation; False where it would leave no room for an answer."""
+        prompt = self.target.encode(replace(talk.sample, turns=(*talk.turns, Turn(talk.question))))
+        if prompt.length >= self.length:
+            return False
+        talk.prompt = prompt
+        # The text of an answer may come back as other tokens; then these count.
+        talk.forget_from(_common(talk.ids, prompt.ids[0].tolist()))
+        return True
+
+
+def _tokens_at_most(target: Target, talk: _Talk, max_new_tokens: int) -> int:
+    """Room that a whole conversation needs, its later questions with all that the template puts around them."""
+    questions = tuple(Turn(turn.question, "") for turn in talk.sample.turns[:-1])
+    whole = target.encode(replace(talk.sample, turns=(*questions, Turn(talk.sample.turns[-1].question))))
+    return whole.length + len(talk.sample.turns) * (max_new_tokens + 1)
+
+
+def _common(held: list[int], wanted: list[int]) -> int:
+    """How many tokens both begin with; one fewer than `wanted`, so that a pass has a row."""
+    same = next((place for place, (mine, other) in enumerate(zip(held, wanted)) if mine != other),
+                min(len(held), len(wanted)))
+    return min(same, len(wanted) - 1)
