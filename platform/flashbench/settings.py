@@ -109,7 +109,11 @@ class DumpSettings(Section):
 
 
 class TrainSettings(Section):
-    """Ray Train + DeepSpeed. One recipe for every draft; a draft's own settings are in `drafts`."""
+    """Ray Train + DeepSpeed. One recipe for every draft; a draft's own settings are in `drafts`.
+
+    start: folder of finished drafts, one folder each, whose weights training goes on from; null:
+    from scratch.
+    """
 
     workers: int = Field(2, ge=1)
     cpus_per_worker: Cpus = 1
@@ -125,6 +129,7 @@ class TrainSettings(Section):
     clip_norm: float = Field(0.5, gt=0)
     noise: float = Field(0.1, ge=0, description="uniform input noise ±noise·512/L on features")
     held_out: float = Field(0.05, gt=0, lt=1)
+    start: Annotated[Path | None, AtHome] = None
     checkpoint_every: int = Field(1, ge=1, description="epochs between checkpoints")
     max_failures: int = Field(2, ge=-1, description="-1: no limit")
     seed: Seed = 0

@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import torch
 from pydantic import ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load, save
@@ -55,9 +56,12 @@ def _config(name: str, settings: dict[str, Any], width: int) -> DraftConfig:
 
 def save_draft(draft: Draft, folder: Path, target_name: str, target_fingerprint: str,
                extra: dict[str, Any] | None = None) -> None:
-    """Write the two files, each in one step. `extra` is kept as it is (how the draft was made)."""
+    """Write the two files, each in one step; weights in bf16, as drafts are passed on.
+
+    extra  kept as it is (how the draft was made)
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in draft.state_dict().items()}
+    tensors = {name: _to_store(tensor) for name, tensor in draft.state_dict().items()}
     weights = save(tensors, metadata={"format": "pt"})
     config = draft.config
     tree = {
@@ -80,28 +84,49 @@ def save_draft(draft: Draft, folder: Path, target_name: str, target_fingerprint:
     write_whole(folder / CONFIG, json.dumps(tree, indent=2).encode() + b"\n")
 
 
+def _to_store(tensor: Tensor) -> Tensor:
+    tensor = tensor.detach().cpu().contiguous()
+    return tensor.to(torch.bfloat16) if tensor.is_floating_point() else tensor
+
+
 def load_draft(folder: Path, target: Target) -> Draft:
     """The draft saved in `folder`, ready to draft: on the target's device, in its dtype, attached, frozen.
 
     Raises UserError where the folder holds no whole draft, or the draft of another target.
     """
-    config, content = check_draft(folder)
-    verifier = config["speculators_config"]["verifier"]
-    if verifier["fingerprint"] != target.fingerprint:
-        raise UserError(f"the draft in {folder} was trained for the target `{verifier['name_or_path']}` "
-                        f"with other weights than this `{target.name}`; train a draft for this one")
+    config, tensors = load_tensors(folder)
+    check_target(folder, config, target.fingerprint, target.name)
     try:
-        tensors = load(content)
         draft = make_draft(config["speculators_model_type"], config["draft"], target.width,
                            tensors.get("vocabulary_ids"))
         draft.load_state_dict(tensors)
-    except (SafetensorError, RuntimeError) as error:
-        raise UserError(f"{folder / WEIGHTS} does not hold this draft's tensors "
-                        f"({one_line(error)}); {AGAIN}") from None
+    except RuntimeError as error:
+        raise _not_its_tensors(folder, error) from None
     draft = draft.to(target.device, target.dtype).requires_grad_(False).attach(target.ends).eval()
     if can_pack(draft):
         pack_linears(draft, keep=lambda layer: True)  # they are few, and `state_dict` stays whole
     return draft
+
+
+def load_tensors(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """config.json and the tensors of a saved draft. Raises UserError where they are no whole draft."""
+    config, content = check_draft(folder)
+    try:
+        return config, load(content)
+    except SafetensorError as error:
+        raise _not_its_tensors(folder, error) from None
+
+
+def _not_its_tensors(folder: Path, error: Exception) -> UserError:
+    return UserError(f"{folder / WEIGHTS} does not hold this draft's tensors ({one_line(error)}); {AGAIN}")
+
+
+def check_target(folder: Path, config: dict[str, Any], fingerprint: str, name: str) -> None:
+    """Raises UserError where the draft in `folder` is not one of the target with this fingerprint."""
+    verifier = config["speculators_config"]["verifier"]
+    if verifier["fingerprint"] != fingerprint:
+        raise UserError(f"the draft in {folder} was trained for the target `{verifier['name_or_path']}` "
+                        f"with other weights than this `{name}`; train a draft for this one")
 
 
 def check_draft(folder: Path) -> tuple[dict[str, Any], bytes]:

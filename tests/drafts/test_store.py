@@ -33,10 +33,25 @@ def refused(folder, words: str, by=None) -> None:
     assert "\n" not in str(caught.value)
 
 
+def rounded(made):
+    """The draft with weights that bf16 has."""
+    for parameter in made.parameters():
+        parameter.data = parameter.data.bfloat16().float()
+    return made
+
+
+def test_weights_are_stored_in_bf16_and_token_ids_as_they_are(tmp_path):
+    made = draft("specflash", VOCABULARY)
+    save_draft(made, tmp_path, "toy", "abc")
+    for name, tensor in load_file(tmp_path / "model.safetensors").items():
+        assert torch.equal(tensor, made.state_dict()[name] if name == "vocabulary_ids"
+                           else made.state_dict()[name].bfloat16())
+
+
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("vocabulary_ids", [None, VOCABULARY])
 def test_a_loaded_draft_drafts_like_the_saved_one(tmp_path, name, vocabulary_ids):
-    made = draft(name, vocabulary_ids)
+    made = rounded(draft(name, vocabulary_ids))
     save_draft(made, tmp_path, "toy", "abc")
     loaded = load_draft(tmp_path, target())
     assert loaded.config == made.config and not loaded.training
@@ -139,6 +154,7 @@ def test_a_config_of_something_else(saved, content):
 def test_saving_again_replaces(saved):
     other = draft("specflash", VOCABULARY)
     other.head.residual.data += 1
+    rounded(other)
     save_draft(other, saved, "toy", "abc")
     assert torch.equal(load_draft(saved, target()).head.residual, other.head.residual)
 

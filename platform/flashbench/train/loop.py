@@ -11,6 +11,7 @@ from flashbench.settings import Settings
 from flashbench.train import checkpoint
 from flashbench.train.evaluate import Sums, evaluate, simulated_accept_length
 from flashbench.train.export import export
+from flashbench.train.start import Start
 from flashbench.train.step import Run
 
 
@@ -19,6 +20,7 @@ class LoopConfig(TypedDict):
 
     settings        resolved, paths absolute
     vocabulary_ids  ids the draft may propose; None: all
+    start           the draft whose weights it starts from; None: from scratch
     recipe          what the weights follow from, for the record beside them
     progress        the file that rank 0 tells its steps to
     """
@@ -26,6 +28,7 @@ class LoopConfig(TypedDict):
     settings: Settings
     draft: str
     vocabulary_ids: list[int] | None
+    start: Start | None
     recipe: dict[str, str]
     progress: str
 
@@ -34,7 +37,8 @@ def train_loop(config: LoopConfig) -> None:
     """Train one draft, from this run's last checkpoint if there is one, and export it."""
     train = config["settings"].train
     use_threads(train.cpus_per_worker)
-    run = Run.start(config["settings"], config["draft"], config["vocabulary_ids"], config["progress"])
+    run = Run.start(config["settings"], config["draft"], config["vocabulary_ids"], config["start"],
+                    config["progress"])
     curves = checkpoint.restore(run.engine)
     run.first_step = run.engine.global_steps
     run.tell([line(curve) for curve in curves])

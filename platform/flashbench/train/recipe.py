@@ -10,6 +10,7 @@ from pathlib import Path
 from flashbench.console import note
 from flashbench.dump.store import FeatureStore
 from flashbench.settings import Settings
+from flashbench.train.start import Start
 from specflash.drafts import Draft
 from specflash.drafts.store import check_draft, read_config
 from specflash.errors import UserError
@@ -17,12 +18,15 @@ from specflash.errors import UserError
 RUNNING = {"cpus_per_worker", "gpu", "checkpoint_every", "max_failures"}
 """Settings of `train` that change how it runs, not what comes out."""
 
+PLACES = {"start"}
+"""Settings of `train` that say where something lies; what lies there counts."""
+
 RECORD = "training.json"
 FIGURES = {"parameters", "steps", "seconds"}
 """What a whole record has besides its recipe and its curves."""
 
 
-def recipe_of(settings: Settings, draft: Draft, store: FeatureStore) -> dict[str, str]:
+def recipe_of(settings: Settings, draft: Draft, store: FeatureStore, start: Start | None) -> dict[str, str]:
     """Everything the weights of `draft` follow from, as `name -> JSON text`."""
     shaping = {
         "target": store.manifest.fingerprint,
@@ -31,8 +35,10 @@ def recipe_of(settings: Settings, draft: Draft, store: FeatureStore) -> dict[str
         **{f"drafts.{draft.name}.{key}": value
            for key, value in draft.config.model_dump(mode="json").items()},
         **{f"train.{key}": value for key, value in settings.train.model_dump(mode="json").items()
-           if key not in RUNNING},
+           if key not in RUNNING | PLACES},
     }
+    if start is not None:
+        shaping["start"] = start.fingerprint
     return {key: json.dumps(value) for key, value in shaping.items()}
 
 

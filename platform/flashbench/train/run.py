@@ -22,6 +22,7 @@ from flashbench.train.data import Samples, answer_vocabulary
 from flashbench.train.loop import LoopConfig, train_loop
 from flashbench.train.progress import show_while
 from flashbench.train.recipe import RECORD, finished_record, recipe_hash, recipe_of
+from flashbench.train.start import Start, start_of
 from specflash.catalogue import nearest, pick
 from specflash.drafts import DRAFTS, Draft
 from specflash.drafts.store import make_draft
@@ -57,11 +58,16 @@ class TrainSummary:
 
 @dataclass(frozen=True)
 class Job:
-    """A draft that is to be there afterwards. `done` is the record of one that is there already."""
+    """A draft that is to be there afterwards.
+
+    start  the draft whose weights training starts from; None: from scratch
+    done   the record of one that is there already
+    """
 
     draft: str
     folder: Path
     recipe: dict[str, str]
+    start: Start | None
     done: dict | None
 
 
@@ -95,10 +101,14 @@ def _train_missing(settings: Settings, missing: list[Job], store: FeatureStore) 
 
 
 def job_of(settings: Settings, store: FeatureStore, name: str) -> Job:
-    """What training `name` means; raises UserError where a draft of another recipe is there."""
+    """What training `name` means.
+
+    Raises UserError where a draft of another recipe is there, and where it cannot start as it should.
+    """
     draft = _shape(settings, store, name)
-    recipe, folder = recipe_of(settings, draft, store), settings.draft_folder(name)
-    return Job(name, folder, recipe, finished_record(folder, recipe))
+    start = start_of(settings, name, store.manifest.fingerprint)
+    recipe, folder = recipe_of(settings, draft, store, start), settings.draft_folder(name)
+    return Job(name, folder, recipe, start, finished_record(folder, recipe))
 
 
 def fit(settings: Settings, job: Job, store: FeatureStore,
@@ -116,8 +126,9 @@ def fit(settings: Settings, job: Job, store: FeatureStore,
     trainer = TorchTrainer(
         loop,
         train_loop_config=LoopConfig(
-            settings=settings, draft=job.draft, recipe=job.recipe,
-            vocabulary_ids=_vocabulary(settings, job.draft, store), progress=str(folder / "progress.json")),
+            settings=settings, draft=job.draft, recipe=job.recipe, start=job.start,
+            vocabulary_ids=job.start.vocabulary_ids if job.start else _vocabulary(settings, job.draft, store),
+            progress=str(folder / "progress.json")),
         torch_config=TorchConfig(backend="nccl" if train.gpu else "gloo"),
         scaling_config=ScalingConfig(num_workers=train.workers, use_gpu=train.gpu,
                                      resources_per_worker={"CPU": train.cpus_per_worker}),
@@ -179,4 +190,5 @@ def _absolute(settings: Settings) -> Settings:
     """Workers may stand in another folder."""
     weights = settings.target.weights
     target = settings.target.model_copy(update={"weights": weights and str(Path(weights).resolve())})
-    return settings.model_copy(update={"run": settings.run.resolve(), "target": target})
+    train = settings.train.model_copy(update={"start": settings.train.start and settings.train.start.resolve()})
+    return settings.model_copy(update={"run": settings.run.resolve(), "target": target, "train": train})

@@ -16,6 +16,7 @@ from flashbench.train.data import Plan, Reader, Samples
 from flashbench.train.engine import start_engine
 from flashbench.train.evaluate import Sums
 from flashbench.train.progress import Progress, tell
+from flashbench.train.start import Start
 from specflash.drafts import Draft
 from specflash.drafts.anchors import trained_slots
 from specflash.drafts.collate import add_noise
@@ -44,12 +45,13 @@ class Run:
     lines: list[str] = field(default_factory=list)
 
     @classmethod
-    def start(cls, settings: Settings, name: str, vocabulary_ids: list[int] | None, progress: str) -> "Run":
+    def start(cls, settings: Settings, name: str, vocabulary_ids: list[int] | None, start: Start | None,
+              progress: str) -> "Run":
         train, world, rank = settings.train, dist.get_world_size(), dist.get_rank()
         device, dtype = ray.train.torch.get_device(), DTYPES[train.precision]
         store = source_store(settings.dump_folder)
         samples = Samples.of(store, train, world)
-        draft = _draft(settings, name, vocabulary_ids, store.manifest.width)
+        draft = _draft(settings, name, vocabulary_ids, start, store.manifest.width)
         return cls(
             engine=start_engine(draft, train, samples.train_plan.steps_per_epoch * train.epochs),
             train=train, rank=rank, target_fingerprint=store.manifest.fingerprint, progress=Path(progress),
@@ -98,11 +100,14 @@ class Run:
             tell(self.progress, Progress(self.first_step, self.engine.global_steps, total, tuple(self.lines)))
 
 
-def _draft(settings: Settings, name: str, vocabulary_ids: list[int] | None, width: int) -> Draft:
+def _draft(settings: Settings, name: str, vocabulary_ids: list[int] | None, start: Start | None,
+           width: int) -> Draft:
     """The draft with its first weights, the same on every rank, attached to the target's tables."""
     torch.manual_seed(settings.train.seed)
     chosen = None if vocabulary_ids is None else torch.tensor(vocabulary_ids)
     device = ray.train.torch.get_device()
     draft = make_draft(name, settings.drafts[name], width, chosen).to(device)
+    if start is not None:
+        start.put_into(draft)
     ends = load_ends(settings.target.name, settings.target.weights, settings.train.precision)
     return draft.attach(Ends(ends.embedding.to(device), ends.lm_head.to(device)))

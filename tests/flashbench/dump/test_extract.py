@@ -6,8 +6,12 @@ import pytest
 import torch
 
 from flashbench.dump.extract import extract
+from flashbench.dump.read import open_source
 from flashbench.dump.rows import READ_SCHEMA, to_row, to_sample
+from flashbench.settings import DumpSettings, SourceSettings
 from specflash.errors import UserError
+from specflash.records import Turn, sample_id
+from tests.flashbench.dump.source import exchange, write_rows, write_source
 from tests.tiny import VISUAL_TOKENS, make_sample, tiny_target
 
 
@@ -49,6 +53,16 @@ def test_max_length_itself_is_allowed_and_one_more_is_not(target):
 def test_a_sample_without_an_answer_is_refused(target):
     with pytest.raises(UserError, match="no answer token"):
         extract(target, make_sample(answer=None), 512)
+
+
+def test_questions_alone_are_one_sample_whatever_was_answered(tmp_path):
+    folder = write_source(tmp_path / "data", 1)
+    write_rows(folder, [exchange(0), exchange(0, "another answer")])
+    dump = DumpSettings(source=SourceSettings(dataset="llava-instruct", path=folder), answers="target")
+    first, second = open_source(dump)[0], open_source(dump)[1]
+    assert first.id == second.id == sample_id(first.images, (Turn("What is picture 0?"),))
+    answered = open_source(dump.model_copy(update={"answers": "dataset"}))
+    assert len({answered[0].id, answered[1].id, first.id}) == 3
 
 
 def test_a_sample_survives_its_row():

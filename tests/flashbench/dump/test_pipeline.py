@@ -8,13 +8,18 @@ import pytest
 import torch
 from ray.data import DataContext
 
+from flashbench.dump import pipeline
 from flashbench.dump.pipeline import run_dump
 from flashbench.dump.quarantine import read_quarantine
 from flashbench.dump.read import open_source
 from flashbench.dump.shards import piece_name
 from flashbench.dump.store import FeatureStore
+from specflash.decoding import generate
+from specflash.drafts.vanilla import Vanilla
 from specflash.errors import UserError
 from specflash.files import DiskFull
+from specflash.sampling import Sampling
+from tests.flashbench.dump.meeting import MeetingExtractor
 from tests.flashbench.dump.source import exchange, jpeg, settings_for, write_rows, write_source
 from tests.tiny import tiny_target
 
@@ -40,8 +45,8 @@ def first(weights, source, tmp_path_factory):
     """Two actors, one logical GPU each. (settings, summary, copy of the store as it was)"""
     settings = settings_for(weights, source, tmp_path_factory.mktemp("run"), actors=2, gpus_per_actor=1)
     with pytest.MonkeyPatch.context() as patch:
-        # Otherwise the first actor is done before the second is up.
         patch.setattr(DataContext.get_current(), "wait_for_min_actors_s", 240)
+        patch.setattr(pipeline, "Extractor", MeetingExtractor)
         summary = run_dump(settings)
     return settings, summary, shutil.copytree(settings.dump_folder, settings.run / "copy")
 
@@ -144,3 +149,19 @@ def ids_on_disk(store: Path) -> list[str]:
 
 def files_of(store: Path) -> dict[str, tuple[int, int]]:
     return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in store.glob("shard-*")}
+
+
+def test_the_targets_own_answers_are_stored_and_not_the_data_sets(weights, source, tmp_path):
+    """And a store holds one kind of answers only."""
+    settings = settings_for(weights, source, tmp_path / "run", answers="target", max_new_tokens=7, batch=5)
+    summary = run_dump(settings)
+    # Sample 14's long answer is not read, sample 15 is sample 0 again.
+    assert (summary.written, summary.quarantined, summary.duplicates) == (GOOD + 1, 2, 1)
+    target, store = tiny_target(weights), FeatureStore(settings.dump_folder)
+    for index in (0, LONG):
+        question = open_source(settings.dump)[index]
+        prompt = target.encode(question)
+        said = generate(target, Vanilla(Vanilla.Config(width=target.width)), prompt, Sampling(max_new_tokens=7)).ids
+        assert store.read(question.id).ids.tolist() == prompt.ids[0].tolist() + said
+    with pytest.raises(UserError, match="made with other settings .*answers target → dataset"):
+        run_dump(settings.model_copy(update={"dump": settings.dump.model_copy(update={"answers": "dataset"})}))

@@ -16,7 +16,7 @@ from tests.flashbench.train.conftest import WIDTH, make_experiment
 
 def recipe(settings, **draft):
     return recipe_of(settings, make_draft("eagle", {"k": 3, "head_dim": 16, **draft}, WIDTH),
-                     FeatureStore(settings.dump_folder))
+                     FeatureStore(settings.dump_folder), start=None)
 
 
 def with_train(settings, **train):
