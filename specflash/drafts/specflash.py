@@ -6,7 +6,7 @@ The sequence that is drafted from, one row per base t (`h` = h_t, `e` = e(x_{t+1
     each picture               C latents in place of its N features (compressor.py, layout.py)
     all other text             SiLU(W_g [e; h] + b_g) ⊙ (W_u [e; h] + b_u)
 
-What happens to it is in slots.py.
+What happens to it is in slots.py; the slots' outputs then hear of each other in refine.py.
 """
 
 from typing import ClassVar
@@ -17,11 +17,12 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from specflash.drafts.anchors import Anchors, find_anchors, thin
-from specflash.drafts.base import Draft, DraftConfig, LossParts, Session
+from specflash.drafts.base import Draft, DraftConfig, LossParts, Session, join_chain
 from specflash.drafts.blocks import BlockShape, head_count, initialise
 from specflash.drafts.compressor import Compressor
 from specflash.drafts.layout import Layout, lay_out
 from specflash.drafts.loss import draft_loss
+from specflash.drafts.refine import Refiner
 from specflash.drafts.rotary import HeadDim
 from specflash.drafts.slots import SlotHead
 from specflash.records import Batch, Output, Prompt, Proposal
@@ -41,6 +42,8 @@ class SpecFlashConfig(DraftConfig):
     slot_keep    a training step looks at this share of slot 1's rows, its square of slot 2's, …
                  (`anchors.thin`); 1 is the paper's form
     fuse_prefix  fuse the text before the pictures too; False is the paper's form
+    refine       later slots hear which tokens earlier ones chose (Hydra); False is the paper's base form
+    refine_inner width of that; 0 means width / 8, the paper's
     """
 
     latents: int = Field(64, ge=1)
@@ -51,6 +54,8 @@ class SpecFlashConfig(DraftConfig):
     input_norm: bool = True
     fuse_prefix: bool = True
     slot_keep: float = Field(1.0, gt=0, le=1)
+    refine: bool = True
+    refine_inner: int = Field(0, ge=0)
 
 
 class SpecFlash(Draft):
@@ -71,6 +76,8 @@ class SpecFlash(Draft):
         shape = BlockShape(D, head_count(D, config.heads, config.head_dim), config.head_dim,
                            inner=4 * D, bias=True, input_norm=True, dropout=config.dropout)
         self.head = SlotHead(config.k, config.layers, shape)
+        self.refiner = Refiner(config.k, D, config.refine_inner or max(1, D // 8), config.input_norm,
+                               config.dropout) if config.refine else None
 
     @property
     def dtype(self) -> torch.dtype:
@@ -91,7 +98,22 @@ class SpecFlash(Draft):
         at = layout.places.gather(1, anchors.bases).clamp(min=0)                  # [B, A]
         rows = self.head(x, at, keep=anchors.valid)                               # [R, D]
         base = anchors.target - 1 - anchors.slot                                  # [R]
-        return self.head.gate(rows, anchors.slot, features[anchors.sample, base])
+        rows = self.head.gate(rows, anchors.slot, features[anchors.sample, base])
+        return rows if self.refiner is None else self._refined(rows, batch.ids, anchors)
+
+    def _refined(self, rows: Tensor, ids: Tensor, anchors: Anchors) -> Tensor:
+        """Rows [R, D] that have heard the sample's own tokens: w_j of base t is x_{t+1+j}."""
+        refined = rows.clone()
+        for slot in range(1, self.config.k):
+            of_slot = (anchors.slot == slot).nonzero().flatten()                  # [n]
+            back = torch.arange(slot, device=ids.device)                          # w_i … w_1
+            said = ids[anchors.sample[of_slot, None], anchors.target[of_slot, None] - back]
+            refined = refined.index_copy(0, of_slot, self.refiner(rows[of_slot], slot, self.heard(said)))
+        return refined
+
+    def heard(self, tokens: Tensor) -> Tensor:
+        """c_i of tokens w_1 … w_i [n, i], in any order -> [n, D]"""
+        return self.embedding_norm(self.embed(tokens, self.dtype)).sum(-2)
 
     def sequence(self, features: Tensor, following: Tensor, layout: Layout) -> Tensor:
         """The compressed sequence [B, L', D], 0 at padding.
@@ -143,7 +165,20 @@ class SpecFlashSession(Session):
         self._commit(draft.sequence(features, following, layout), features[0, -1:])
 
     def propose(self, sampling: Sampling, generator: torch.Generator | None, limit: int) -> Proposal:
-        return self._draft.choose(self._drafted[: max(limit, 0)], sampling, generator)
+        rows = self._drafted[: max(limit, 0)]                                     # [K, D]
+        if self._draft.refiner is None:
+            return self._draft.choose(rows, sampling, generator)
+        return self._chain(rows, sampling, generator)
+
+    def _chain(self, rows: Tensor, sampling: Sampling, generator: torch.Generator | None) -> Proposal:
+        """One token after the other, each slot refined by the tokens before it."""
+        draft, chain, said = self._draft, [], 0
+        for slot, row in enumerate(rows.split(1)):                                # [1, D]
+            if slot:
+                said = said + draft.heard(chain[-1].tokens[None])
+                row = draft.refiner(row, slot, said)
+            chain.append(draft.choose(row, sampling, generator))
+        return join_chain(chain) if chain else draft.choose(rows, sampling, generator)
 
     def advance(self, ids: Tensor, features: Tensor) -> None:
         features = features.to(self._draft.dtype)                                 # [n, D]

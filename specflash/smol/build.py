@@ -39,7 +39,7 @@ class Recipe:
     patch_batch: int = 8
     patch_lr: float = 1e-3
     tune: tuple[tuple[int, int], ...] = ((96, 430), (240, 15), (576, 15))
-    refine: tuple[tuple[int, int], ...] = ((96, 300), (240, 15), (576, 15))
+    refine: tuple[tuple[int, int], ...] = ((96, 195), (240, 10), (576, 15))
     pictures_per_step: int = 2
     lora_lr: float = 1e-3
     refine_lora_lr: float = 6e-4
