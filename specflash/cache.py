@@ -2,10 +2,14 @@
 
 It knows no decoding loop: whoever runs the forward passes moves `position`.
 
-Attention always runs over the whole buffer, and a mask hides what lies behind a row. So the shapes
-of a pass, and with them the order in which the kernels sum, depend on the number of rows alone.
-That is what makes the logits of verification equal those of vanilla decoding to the last bit.
+Attention runs over the whole buffer, and a mask hides what lies behind a row. So the shapes of a
+pass, and with them the order in which the kernels sum, depend on the number of rows alone. That is
+what makes the logits of verification equal those of vanilla decoding to the last bit. Only the
+prefill, the same pass for every method, reads no further than it has written.
 """
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -61,6 +65,17 @@ class FixedCache(Cache):
         for layer in self.layers:
             layer.position = position
 
+    @contextmanager
+    def prefilling(self) -> Iterator[None]:
+        """The passes inside read only what is written: without a mask, plain causal attention."""
+        for layer in self.layers:
+            layer.reads_all = False
+        try:
+            yield
+        finally:
+            for layer in self.layers:
+                layer.reads_all = True
+
     def advance(self, rows: int) -> None:
         """Count the rows of the last pass as held."""
         self.position += rows
@@ -79,6 +94,7 @@ class FixedLayer(CacheLayerMixin):
         super().__init__()
         self.length = length
         self.position = 0
+        self.reads_all = True
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
         # Zeros, not `empty`: a masked entry has weight 0, but 0 · NaN would still be NaN.
@@ -87,7 +103,7 @@ class FixedLayer(CacheLayerMixin):
         self.is_initialized = True
 
     def update(self, key_states: Tensor, value_states: Tensor, *args, **kwargs) -> tuple[Tensor, Tensor]:
-        """Write the rows [1, H, R, D/H] at `position`; return the whole buffers."""
+        """Write the rows [1, H, R, D/H] at `position`; return the whole buffers (but see `prefilling`)."""
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         end = self.position + key_states.shape[-2]
@@ -95,10 +111,14 @@ class FixedLayer(CacheLayerMixin):
             raise ValueError(f"entry {end} lies outside a cache of {self.length} entries")
         self.keys[:, :, self.position:end] = key_states
         self.values[:, :, self.position:end] = value_states
-        return self.keys, self.values
+        read = self._read(key_states.shape[-2])
+        return self.keys[:, :, :read], self.values[:, :, :read]
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        return self.length, 0
+        return self._read(query_length), 0
+
+    def _read(self, rows: int) -> int:
+        return self.length if self.reads_all else self.position + rows
 
     def get_seq_length(self) -> int:
         return self.position

@@ -151,13 +151,16 @@ class Passes:
 
     def prefill(self, embeds: Tensor) -> Output:
         """embeds [1, L, D]; logits of the last row only."""
-        return self._forward(embeds, keep=1)
+        with self._cache.prefilling():
+            return self._forward(embeds, None, keep=1)
 
     def verify(self, ids: Tensor) -> Output:
         """ids [R]; features and logits of the R rows."""
         rows = len(ids)
         dummies = 0 if self._width is None else self._width - rows
-        output = self._forward(self._target.embed(F.pad(ids, (0, dummies))[None]), keep=rows + dummies)
+        start, width = self._cache.position, rows + dummies
+        mask = self._mask[start : start + width][None, None]                    # [1, 1, R, T]
+        output = self._forward(self._target.embed(F.pad(ids, (0, dummies))[None]), mask, keep=width)
         self.rewind(dummies)
         return Output(output.features[:, :rows], output.logits[:, :rows])
 
@@ -165,9 +168,8 @@ class Passes:
         """Forget the last rows (of rejected drafts)."""
         self._cache.rewind(rows)
 
-    def _forward(self, embeds: Tensor, keep: int) -> Output:
+    def _forward(self, embeds: Tensor, mask: Tensor | None, keep: int) -> Output:
         start, rows = self._cache.position, embeds.shape[1]
-        mask = self._mask[start : start + rows][None, None]                     # [1, 1, R, T]
         positions = self._target.positions(self._prompt, start, rows)
         output = self._target.forward(embeds, self._cache, positions, mask, keep)
         self._cache.advance(rows)

@@ -108,3 +108,21 @@ def test_model_gives_what_it_gives_with_its_own_cache(attention):
         features = forward(block)
         reference = model(torch.cat([prompt, block], 1), cache=DynamicCache()).last_hidden_state
     torch.testing.assert_close(features, reference[:, 20:], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+def test_a_prefill_is_a_pass_without_a_cache_to_the_last_bit(attention):
+    """And it leaves behind what later passes need."""
+    torch.manual_seed(0)
+    model = LlamaModel(LlamaConfig(vocab_size=50, hidden_size=32, intermediate_size=48, num_hidden_layers=LAYERS,
+                                   num_attention_heads=4, num_key_value_heads=2, initializer_range=0.2,
+                                   attn_implementation=attention)).eval()
+    cache, prompt = FixedCache(LAYERS, 64), torch.randint(0, 50, (1, 20))
+    with torch.inference_mode():
+        with cache.prefilling():
+            features = model(prompt, cache=cache, use_cache=True, position_ids=torch.arange(20)[None]).last_hidden_state
+        assert torch.equal(features, model(prompt, use_cache=False).last_hidden_state)
+        cache.advance(20)
+        keys, _ = write(cache, torch.zeros(1, 2, 1, 8))
+    assert keys.shape[2] == 64
+    assert keys[:, :, :20].abs().sum() > 0

@@ -3,7 +3,11 @@
 It knows the order of the stages and nothing of their insides.
 """
 
+import shlex
+import shutil
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -84,6 +88,16 @@ Done in {clock(seconds)}. Everything is in {settings.run}:
   drafts         {", ".join(str(settings.draft_folder(name)) for name in settings.drafts if needs_training(name))}
 
 Look at it:
-  python -m webbrowser {report.resolve().as_uri()}
-  mlflow ui --backend-store-uri {tracking_uri(settings)}
-  specflash serve --config {config}""")
+  {command("python")} -m webbrowser {report.resolve().as_uri()}
+  {command("mlflow")} ui --backend-store-uri {tracking_uri(settings)}
+  {command("specflash")} serve --config {config}""")
+
+
+def command(name: str) -> str:
+    """How the shell that called us calls a program of this environment, which may not be an activated one."""
+    ours = Path(sys.executable).parent / name
+    found = shutil.which(name)
+    if not ours.is_file() or (found and Path(found).absolute() == ours.absolute()):
+        return name
+    here = Path.cwd()
+    return shlex.quote(str(ours.relative_to(here) if ours.is_relative_to(here) else ours))

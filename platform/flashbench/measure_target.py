@@ -14,8 +14,8 @@ from typing import Annotated
 import torch
 import typer
 
-from flashbench.bench.control import library_ids
 from flashbench.console import progress
+from specflash.answering import answer_together
 from specflash.data.drawn import TEST_SEED, jpeg
 from specflash.data.grading import f1, grade
 from specflash.data.scenes import Scene, draw_scene
@@ -27,6 +27,7 @@ from specflash.targets import load_target
 from specflash.targets.base import Target
 
 BATCH = 8
+MAX_LENGTH = 2048
 ENTROPY_EVERY = 10
 QUESTION = "Provide a detailed description of the given image."
 
@@ -47,18 +48,15 @@ def held_out(count: int) -> list[Scene]:
     return [draw_scene(TEST_SEED + number) for number in range(count)]
 
 
-def ask(target: Target, scene: Scene) -> Prompt:
-    return target.encode(Sample(str(scene.seed), (jpeg(scene),), (Turn(QUESTION),), "measure"))
+def question(scene: Scene) -> Sample:
+    return Sample(str(scene.seed), (jpeg(scene),), (Turn(QUESTION),), "measure")
 
 
-def greedy_answers(target: Target, prompts: Sequence[Prompt], limit: int) -> list[list[int]]:
-    """Greedy answers up to and without the end token, decoded together by the library's own loop.
-
-    The prompts have one length: the same question about one picture each.
-    """
-    pixels = {name: torch.cat([prompt.pixels[name] for prompt in prompts]) for name in prompts[0].pixels}
-    answers = library_ids(target, torch.cat([prompt.ids for prompt in prompts]), pixels, limit)
-    return [list(takewhile(lambda token: token not in target.end_ids, answer)) for answer in answers.tolist()]
+def greedy_answers(target: Target, scenes: Sequence[Scene], limit: int) -> list[list[int]]:
+    """Greedy answers up to and without the end token."""
+    answered = answer_together(target, [question(scene) for scene in scenes], limit, MAX_LENGTH)
+    answers = [features.ids[features.answer_mask].tolist() for features in answered]
+    return [list(takewhile(lambda token: token not in target.end_ids, answer)) for answer in answers]
 
 
 def sampled_answer(target: Target, prompt: Prompt, seed: int, limit: int) -> list[int]:
@@ -84,13 +82,13 @@ def measure(target: Target, pictures: int, limit: int = 160) -> tuple[Figures, l
     spread: list[float] = []
     with progress("captions of held-out pictures", pictures) as advance:
         for start in range(0, pictures, BATCH):
-            prompts = [ask(target, scene) for scene in scenes[start:start + BATCH]]
-            answers += greedy_answers(target, prompts, limit)
-            for number in range(start, start + len(prompts)):
+            batch = scenes[start:start + BATCH]
+            answers += greedy_answers(target, batch, limit)
+            for number, scene in enumerate(batch, start):
                 if number % ENTROPY_EVERY == 0:
-                    prompt = prompts[number - start]
+                    prompt = target.encode(question(scene))
                     spread += entropies(target, prompt, sampled_answer(target, prompt, number, limit))
-            advance(len(prompts))
+            advance(len(batch))
     texts = [target.decode(answer) for answer in answers]
     scores = f1([grade(text, scene) for text, scene in zip(texts, scenes, strict=True)])
     return Figures(pictures, scores.objects, scores.colours, scores.place,

@@ -106,12 +106,17 @@ def captions(scene: Scene) -> list[str]:
 
 
 def instruction(scene: Scene) -> dict:
-    """The scene's LLaVA-Instruct entry: every second one a detailed description, the others in turn a
-    conversation and a reasoning. Answers then hold more than 60 tokens on average."""
+    """The scene's LLaVA-Instruct entry, with several exchanges about one picture as in LLaVA-1.5's mix.
+
+    Every second one begins with a detailed description, the others in turn with a short question or
+    a reasoning.
+    """
     rng = Random(f"instruction {scene.seed}")
-    kind = ("detail", "conversation", "detail", "reasoning")[scene.seed % 4]
-    turns = {"detail": lambda: [detail(scene, rng)], "conversation": lambda: conversation(scene, rng),
-             "reasoning": lambda: [reasoning(scene, rng)]}[kind]()
+    begun = ("detail", "conversation", "detail and conversation", "reasoning")[scene.seed % 4]
+    turns = {"detail": lambda: [detail(scene, rng), reasoning(scene, rng)],
+             "conversation": lambda: conversation(scene, rng),
+             "detail and conversation": lambda: [detail(scene, rng), *conversation(scene, rng)[:2]],
+             "reasoning": lambda: [reasoning(scene, rng), detail(scene, rng)]}[begun]()
     return {"id": f"{scene.seed:012d}", "image": file_name(scene), "conversations": list(_messages(turns))}
 
 

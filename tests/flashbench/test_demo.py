@@ -51,6 +51,23 @@ def test_the_end_says_the_figures_and_how_to_look_at_them(staged, capsys):
     assert "not recorded in MLflow: compare: no space left" in said.err
 
 
+def test_commands_are_called_as_this_shell_can_call_them(tmp_path, monkeypatch):
+    """By name in an activated environment, by path where another one or none is active."""
+    bin, other = tmp_path / "here it is" / "bin", tmp_path / "other"
+    for folder in (bin, other):
+        folder.mkdir(parents=True)
+        (folder / "mlflow").write_text("")
+        (folder / "mlflow").chmod(0o755)
+    monkeypatch.setattr(demo.sys, "executable", str(bin / "python"))
+    monkeypatch.chdir(tmp_path)
+    for path, called in ((bin, "mlflow"), (other, "'here it is/bin/mlflow'"), (tmp_path, "'here it is/bin/mlflow'")):
+        monkeypatch.setenv("PATH", str(path))
+        assert demo.command("mlflow") == called
+    monkeypatch.chdir(other)
+    assert demo.command("mlflow") == f"'{bin}/mlflow'"
+    assert demo.command("specflash") == "specflash"
+
+
 def test_the_short_form_has_less_of_everything_in_a_folder_of_its_own(staged, capsys):
     settings, called, _ = staged
     run_demo(settings, fast=True)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from flashbench.measure_target import QUESTION, ask, greedy_answers, held_out
+from flashbench.measure_target import QUESTION, greedy_answers, held_out
 from specflash.data.grading import f1, grade
 from specflash.records import Turn
 from specflash.smol.llava_smol import IMAGE_SIZE, PATCH, WEIGHTS, fingerprint
@@ -56,7 +56,7 @@ def test_turns_follow_the_language_models_chat_format(target):
 def scores(target):
     """A few pictures; the card's figures are over more."""
     scenes = held_out(PICTURES)
-    answers = greedy_answers(target, [ask(target, scene) for scene in scenes], limit=90)
+    answers = greedy_answers(target, scenes, limit=90)
     return f1([grade(target.decode(answer), scene) for answer, scene in zip(answers, scenes, strict=True)])
 
 

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from time import perf_counter
 
 import torch
-from torch import Tensor
 from transformers import GenerationConfig, PreTrainedModel
 
 from specflash.records import Generation, Prompt
@@ -20,27 +19,17 @@ from specflash.targets.base import Target
 def hf_generate(target: Target, prompt: Prompt, max_new_tokens: int) -> Generation:
     """Greedy answer, one token per pass; `other` holds all its time, for it does not tell phases apart."""
     started = perf_counter()
-    answer = Generation(ids=library_ids(target, prompt.ids, prompt.pixels, max_new_tokens)[0].tolist())
+    with _no_habits(target.model):
+        sequence, = target.model.generate(
+            input_ids=prompt.ids, attention_mask=torch.ones_like(prompt.ids), **prompt.pixels,
+            max_new_tokens=max_new_tokens, do_sample=False, use_cache=True, eos_token_id=sorted(target.end_ids),
+            pad_token_id=min(target.end_ids))
+    answer = Generation(ids=sequence[prompt.length:].tolist())
     passes = len(answer.ids) - 1
     answer.kept, answer.drafted, answer.committed = [0] * passes, [0] * passes, [1] * passes
     answer.seconds["other"] = perf_counter() - started
     answer.finish = "stop" if answer.ids[-1] in target.end_ids else "length"
     return answer
-
-
-@torch.inference_mode()
-def library_ids(target: Target, ids: Tensor, pixels: dict[str, Tensor], max_new_tokens: int) -> Tensor:
-    """Greedy tokens behind prompts of one length, by the library alone.
-
-    ids      [B, L]
-    pixels   of all their pictures, in order
-    returns  [B, n], padded with an end token behind the first one
-    """
-    with _no_habits(target.model):
-        sequences = target.model.generate(
-            input_ids=ids, attention_mask=torch.ones_like(ids), **pixels, max_new_tokens=max_new_tokens,
-            do_sample=False, use_cache=True, eos_token_id=sorted(target.end_ids), pad_token_id=min(target.end_ids))
-    return sequences[:, ids.shape[1]:]
 
 
 @contextmanager
