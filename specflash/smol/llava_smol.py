@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 from transformers import CLIPVisionConfig, LlavaConfig, LlavaForConditionalGeneration, LlavaProcessor
 from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
+from transformers.utils import logging
 
 from specflash.errors import UserError, one_line
 from specflash.smol.cache_folder import made_once
@@ -104,6 +105,7 @@ def _assemble(folder: Path) -> None:
                         "restore them from version control") from None
     _, tensors = load_language_model()
     model.model.language_model.load_state_dict(merge_lora(tensors, section(parts, "lora.")))
+    logging.disable_progress_bar()
     # bf16 on disk, so that a run in fp32 and one in bf16 have the very same weights.
     model.to(torch.bfloat16).save_pretrained(folder)
     llava_processor().save_pretrained(folder)
