@@ -37,6 +37,13 @@ def generate(target: Target, draft: Draft, prompt: Prompt, sampling: Sampling,
     return decoding.generation
 
 
+def check_room(target: Target, prompt: Prompt, max_new_tokens: int) -> None:
+    """Raises UserError where prompt and answer may need more positions than the target knows."""
+    if target.context is not None and prompt.length + max_new_tokens > target.context:
+        raise UserError(f"the prompt's {prompt.length} tokens (pictures included) and {max_new_tokens} new ones are more "
+                        f"than the {target.context} positions of {target.name}: shorten the prompt or ask for fewer tokens")
+
+
 class Decoding(Iterator[list[int]]):
     """One request, decoded round by round: iterate over it to get the newly committed tokens.
 
@@ -51,7 +58,8 @@ class Decoding(Iterator[list[int]]):
     is complete when the iterator is exhausted, and right after every item before that. `close`
     ends early. Either way the cache and the draft's state are freed.
 
-    Raises UserError for a width that is too small for the draft or too large for the cache.
+    Raises UserError for a width that is too small for the draft or too large for the cache, and for
+    more tokens than the target has positions for.
     """
 
     def __init__(self, target: Target, draft: Draft, prompt: Prompt, sampling: Sampling,
@@ -59,6 +67,7 @@ class Decoding(Iterator[list[int]]):
         if width is not None and not draft.config.k < width <= HEADROOM:
             raise UserError(f"width must lie in [{draft.config.k + 1}, {HEADROOM}] for a draft of "
                             f"{draft.config.k} tokens, not {width}")
+        check_room(target, prompt, sampling.max_new_tokens)
         self.generation = Generation()
         self._target, self._draft, self._prompt, self._sampling = target, draft, prompt, sampling
         self._generator = torch.Generator(device=target.device).manual_seed(sampling.seed)

@@ -42,6 +42,7 @@ class Target(ABC):
     fingerprint  hash of the weights; drafts and dumps are bound to it
     end_ids      token ids that end an answer
     layers       decoder layers of the language model
+    context      positions the language model knows, prompt and answer together; None: no limit
     device, dtype, width (D), vocabulary (V)
     """
 
@@ -49,6 +50,7 @@ class Target(ABC):
     fingerprint: str
     end_ids: frozenset[int]
     layers: int
+    context: int | None = None
     device: torch.device
     dtype: torch.dtype
     width: int

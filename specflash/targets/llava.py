@@ -34,6 +34,7 @@ class Llava(Target):
         self.control_tokens = re.compile("|".join(map(re.escape, self.tokenizer.get_added_vocab())) or "(?!)")
         self.device, self.dtype = model.device, model.dtype
         self.layers = model.config.text_config.num_hidden_layers
+        self.context = getattr(model.config.text_config, "max_position_embeddings", None)
         self.width = model.config.text_config.hidden_size
         self.vocabulary = model.lm_head.weight.shape[0]
         self.end_ids = _end_ids(model, self.tokenizer)

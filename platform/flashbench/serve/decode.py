@@ -5,7 +5,7 @@ from contextlib import closing
 
 from flashbench.serve.events import Committed, Event, Finished, Order, Refused, Started
 from flashbench.serve.text import TextStream
-from specflash.decoding import Decoding
+from specflash.decoding import Decoding, check_room
 from specflash.drafts.base import Draft
 from specflash.errors import UserError
 from specflash.records import Generation
@@ -30,6 +30,11 @@ def answer(target: Target, draft: Draft, order: Order, max_prompt_tokens: int) -
     if prompt.length > max_prompt_tokens:
         yield Refused(f"the prompt has {prompt.length} tokens (pictures included); at most "
                       f"{max_prompt_tokens} are accepted", "context_length_exceeded")
+        return
+    try:
+        check_room(target, prompt, order.sampling.max_new_tokens)
+    except UserError as error:
+        yield Refused(str(error), "context_length_exceeded")
         return
     yield Started(prompt.length)
     text = TextStream(target.decode)

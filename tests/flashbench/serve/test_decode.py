@@ -65,6 +65,17 @@ def test_a_prompt_that_is_far_too_long_is_refused_unread(target, draft, monkeypa
     assert "12801 characters" in event.message
 
 
+def test_what_the_target_has_no_positions_for_is_refused_before_anything_is_decoded(target, draft, monkeypatch):
+    order = Order(make_sample(), Sampling(max_new_tokens=20))
+    length = target.encode(order.sample).length
+    monkeypatch.setattr(target, "context", length + 19)
+    (event,) = answer(target, draft, order, LIMIT)
+    assert event.code == "context_length_exceeded"
+    assert f"{length} tokens (pictures included) and 20 new ones" in event.message
+    monkeypatch.setattr(target, "context", length + 20)
+    assert isinstance(next(answer(target, draft, order, LIMIT)), Started)
+
+
 def test_closing_early_decodes_no_further(target, draft):
     events = answer(target, draft, Order(make_sample(), Sampling(max_new_tokens=100)), LIMIT)
     assert isinstance(next(events), Started)
