@@ -72,9 +72,7 @@ def local_ray(num_cpus: float, num_gpus: float | None = None) -> Iterator[None]:
     """
     os.environ.setdefault("RAY_AUTH_TOKEN", token_hex(32))
     with _environment({"PYTHONPATH": _import_roots(), "PATH": _tools_first(), "RAY_USAGE_STATS_ENABLED": "0",
-                       "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-                       # Its C++ side tells users of dangers that only exist for several machines.
-                       "RAY_BACKEND_LOG_LEVEL": os.environ.get("RAY_BACKEND_LOG_LEVEL", "fatal")}):
+                       "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}):
         _start(ceil(num_cpus), None if num_gpus is None else ceil(num_gpus))
     try:
         yield
