@@ -24,11 +24,12 @@ from flashbench.train import run_train
 from flashbench.tree import moved
 from flashbench.verify import run_verify
 
-FAST_TASK_LIMIT = 4
+FAST_TASK_LIMIT = 2
 FAST = {
-    "scenes": {"train": 72, "test": 24},
-    "train": {"epochs": 3},
-    "verify": {"prompts": 4, "max_new_tokens": 24},
+    "scenes": {"train": 16, "test": 8},
+    "train": {"epochs": 2},
+    "verify": {"prompts": 3},
+    "bench": {"warmups": 1},
     "quotable": False,
 }
 """What a shortened demo overrides; every task is also cut to FAST_TASK_LIMIT prompts."""
