@@ -41,6 +41,19 @@ def accept(drafted: Tensor, q: Tensor | None, p: Tensor,
     return kept, draw(residual(p[row], offered[row]), generator)[0]
 
 
+def accept_greedy(drafted: Tensor, best: Tensor, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+    """`accept` at temperature 0, where both laws are one-hot: the same rule on the few tokens that have a probability.
+
+    drafted  [K] int64      proposed tokens, each the most likely one of its draft
+    best     [K+1] int64    the target's most likely token at each slot, and behind the last
+    """
+    tokens = torch.cat([best, drafted])                                        # [2K+1]
+    column = (tokens == tokens[:, None]).int().argmax(-1)  # the first that holds the same token
+    p = F.one_hot(column[: len(best)], len(tokens)).float()                    # [K+1, 2K+1]
+    kept, token = accept(column[len(best):], None, p, generator)
+    return kept, tokens[token]
+
+
 def offered_law(drafted: Tensor, q: Tensor | None, vocabulary: int) -> Tensor:
     """[K, V] float32: q, or one-hot rows where the tokens were chosen deterministically."""
     if q is not None:

@@ -17,12 +17,13 @@ from collections.abc import Iterator
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch import Tensor
 
-from specflash.acceptance import accept
+from specflash.acceptance import accept, accept_greedy
 from specflash.cache import HEADROOM, cache_length, causal_mask
 from specflash.drafts.base import Draft, Session
 from specflash.errors import UserError
-from specflash.records import Generation, Output, Prompt
+from specflash.records import Generation, Output, Prompt, Proposal
 from specflash.sampling import Sampling, distribution, draw
 from specflash.targets.base import Target
 from specflash.timing import Stopwatch
@@ -117,9 +118,8 @@ class Decoding(Iterator[list[int]]):
         self._clock.lap("draft")
         output = passes.verify(F.pad(drafted, (1, 0), value=done.ids[-1]))
         self._clock.lap("verify")
-        p = distribution(output.logits[0], self._sampling)                      # [K+1, V]
         # One transfer to the host for everything the round decides.
-        decision = torch.cat([torch.stack(accept(drafted, proposal.q, p, self._generator)), drafted])
+        decision = torch.cat([torch.stack(self._accepted(proposal, output.logits[0])), drafted])
         kept, token, *tokens = decision.tolist()
         passes.rewind(len(drafted) - kept)
         done.kept.append(kept)
@@ -132,6 +132,12 @@ class Decoding(Iterator[list[int]]):
             session.advance(ids, output.features[0, : kept + 1])
             self._clock.lap("draft")
         return committed
+
+    def _accepted(self, proposal: Proposal, logits: Tensor) -> tuple[Tensor, Tensor]:
+        """How many drafted tokens are kept, and the token behind them; logits [K+1, V]"""
+        if self._sampling.temperature == 0 and proposal.q is None:
+            return accept_greedy(proposal.tokens, logits.argmax(-1), self._generator)
+        return accept(proposal.tokens, proposal.q, distribution(logits, self._sampling), self._generator)
 
     def _commit(self, tokens: list[int]) -> list[int]:
         """Take tokens up to the limit and the first end token; returns those taken."""

@@ -8,12 +8,13 @@ target's own law; the wrong rules found in published code must not, or the check
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 
 import pytest
 import torch
 from torch import Tensor
 
-from specflash.acceptance import accept, acceptance_probability, offered_law, residual
+from specflash.acceptance import accept, accept_greedy, acceptance_probability, offered_law, residual
 from specflash.sampling import Sampling, distribution
 
 VOCABULARY = 6
@@ -240,3 +241,16 @@ def test_same_seed_same_outcome():
     drafted = torch.tensor([0, 1, 2])
     first, again = (accept(drafted, None, p, torch.Generator().manual_seed(5)) for _ in range(2))
     assert first == again
+
+
+@pytest.mark.parametrize("slots", range(4))
+def test_the_greedy_rule_is_the_rule(slots):
+    """On the few tokens that matter as on the whole vocabulary, whatever repeats among them: all cases of 3 tokens."""
+    for best in product(range(3), repeat=slots + 1):
+        p = one_hot(list(best))
+        for drafted in product(range(3), repeat=slots):
+            proposed = torch.tensor(drafted, dtype=torch.long)
+            kept, token = map(int, accept_greedy(proposed, torch.tensor(best), None))
+            assert (kept, token) == tuple(map(int, accept(proposed, None, p, None)))
+            assert kept == next((j for j in range(slots) if drafted[j] != best[j]), slots)
+            assert token == best[kept]

@@ -24,7 +24,7 @@ from tests.tiny import save_tiny_llava
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
-SCENES = 12
+SCENES = 8
 TOKEN = token_hex(32)
 START_S = 240  # a machine that is busy with other things starts a dashboard slowly
 PORTS = ("port", "dashboard-port", "dashboard-agent-listen-port", "dashboard-agent-grpc-port",

@@ -10,7 +10,7 @@ from specflash.smol.llava_smol import IMAGE_SIZE, PATCH, WEIGHTS, fingerprint
 from specflash.targets import load_ends, load_target, target_fingerprint
 from tests.tiny import make_sample, picture
 
-PICTURES = 6
+PICTURES = 4
 
 
 @pytest.fixture(scope="module")
@@ -65,5 +65,5 @@ def test_captions_of_held_out_pictures_name_the_place(scores):
 
 
 def test_captions_of_held_out_pictures_name_the_objects(scores):
-    """0.64 on these six (the card has more pictures); the first committed weights had 0.38."""
-    assert scores.objects >= 0.5
+    """The card has more pictures."""
+    assert scores.objects >= 0.6

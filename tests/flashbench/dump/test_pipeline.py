@@ -154,9 +154,10 @@ def files_of(store: Path) -> dict[str, tuple[int, int]]:
 def test_the_targets_own_answers_are_stored_and_not_the_data_sets(weights, source, tmp_path):
     """And a store holds one kind of answers only."""
     settings = settings_for(weights, source, tmp_path / "run", answers="target", max_new_tokens=7, batch=5)
+    (source / "images" / f"{MISSING}.jpg").write_bytes(jpeg(MISSING))
     summary = run_dump(settings)
     # Sample 14's long answer is not read, sample 15 is sample 0 again.
-    assert (summary.written, summary.quarantined, summary.duplicates) == (GOOD + 1, 2, 1)
+    assert (summary.written, summary.quarantined, summary.duplicates) == (GOOD + 2, 1, 1)
     target, store = tiny_target(weights), FeatureStore(settings.dump_folder)
     for index in (0, LONG):
         question = open_source(settings.dump)[index]

@@ -89,16 +89,6 @@ def test_a_finished_draft_is_reused_and_nothing_is_written(plain, capfd):
     assert "is finished: reused" in capfd.readouterr().err
 
 
-def test_a_training_that_starts_from_a_finished_draft_goes_on_from_there(plain, weights, tmp_path):
-    settings, _ = plain
-    more = make_experiment(weights, tmp_path, epochs=1, lr=1e-4, start=settings.run / "drafts")
-    summary = run_train(more, ["specflash"])[0]
-    before = record_of(settings)["curves"]
-    assert summary.held_out_loss < 0.5 * (before[0]["held_out_loss"] + before[-1]["held_out_loss"])
-    assert torch.equal(weights_of(more)["vocabulary_ids"], weights_of(settings)["vocabulary_ids"])
-    assert "start" in record_of(more)["recipe"]
-
-
 def test_other_settings_do_not_get_the_old_draft(plain):
     settings, _ = plain
     changed = settings.model_copy(update={"train": settings.train.model_copy(update={"lr": 1e-4})})

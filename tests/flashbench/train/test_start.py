@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from flashbench.dump.store import FeatureStore
+from flashbench.train import step
 from flashbench.train.recipe import recipe_of
 from flashbench.train.start import start_of
 from specflash.drafts.store import make_draft, save_draft
@@ -43,6 +44,19 @@ def test_the_weights_are_put_into_the_new_draft(finished, fingerprint):
     start_of(settings, "eagle", fingerprint).put_into(new)
     for mine, other in zip(new.parameters(), draft.parameters(), strict=True):
         assert torch.equal(mine, other.bfloat16().float())
+
+
+def test_a_worker_begins_with_these_weights_and_their_vocabulary(experiment, fingerprint, tmp_path, monkeypatch):
+    monkeypatch.setattr(step.ray.train.torch, "get_device", lambda: torch.device("cpu"))
+    wanted, ids = experiment.drafts["specflash"], torch.arange(200, 240)
+    torch.manual_seed(5)
+    save_draft(make_draft("specflash", wanted, WIDTH, ids), tmp_path / "finished" / "specflash", "llava-1.5", fingerprint)
+    settings = starting(experiment, tmp_path / "finished")
+    start = start_of(settings, "specflash", fingerprint)
+    begun = step._draft(settings, "specflash", start.vocabulary_ids, start, WIDTH)
+    assert torch.equal(begun.vocabulary_ids, ids)
+    assert {name: tensor.tolist() for name, tensor in begun.state_dict().items()} == {
+        name: tensor.tolist() for name, tensor in start.tensors.items()}
 
 
 def test_the_recipe_follows_from_what_lies_there_and_not_from_where(finished, fingerprint, tmp_path):
