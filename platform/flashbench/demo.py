@@ -24,7 +24,7 @@ from flashbench.train import run_train
 from flashbench.tree import moved
 from flashbench.verify import run_verify
 
-FAST_TASK_LIMIT = 2
+FAST_TASK_LIMIT = 1
 FAST = {
     "scenes": {"train": 16, "test": 8},
     "train": {"epochs": 2},
