@@ -1,8 +1,8 @@
 """The acceptance rule that makes speculative decoding lossless.
 
-It works on probabilities alone: it knows no model, no cache and no temperature. Greedy decoding
-needs no special case, because at temperature 0 the target's law is one-hot (see sampling.py).
-A deterministic draft needs none either, because its law is one-hot too.
+It works on probabilities alone: it knows no model, no cache and no temperature. At temperature 0
+the target's law is one-hot (see sampling.py), and so is the law of a deterministic draft: the same
+rule holds, and `accept_greedy` is what it comes to.
 
 The rule is that of Leviathan et al. 2023 and Chen et al. 2023. Row j of p judges drafted token j;
 row K, behind the last one, gives the bonus token:
@@ -41,17 +41,14 @@ def accept(drafted: Tensor, q: Tensor | None, p: Tensor,
     return kept, draw(residual(p[row], offered[row]), generator)[0]
 
 
-def accept_greedy(drafted: Tensor, best: Tensor, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
-    """`accept` at temperature 0, where both laws are one-hot: the same rule on the few tokens that have a probability.
+def accept_greedy(drafted: Tensor, best: Tensor) -> tuple[Tensor, Tensor]:
+    """What `accept` comes to where both laws are one-hot, without the laws.
 
     drafted  [K] int64      proposed tokens, each the most likely one of its draft
     best     [K+1] int64    the target's most likely token at each slot, and behind the last
     """
-    tokens = torch.cat([best, drafted])                                        # [2K+1]
-    column = (tokens == tokens[:, None]).int().argmax(-1)  # the first that holds the same token
-    p = F.one_hot(column[: len(best)], len(tokens)).float()                    # [K+1, 2K+1]
-    kept, token = accept(column[len(best):], None, p, generator)
-    return kept, tokens[token]
+    kept = (drafted == best[:-1]).long().cumprod(0).sum()
+    return kept, best[kept]
 
 
 def offered_law(drafted: Tensor, q: Tensor | None, vocabulary: int) -> Tensor:

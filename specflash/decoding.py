@@ -136,7 +136,7 @@ class Decoding(Iterator[list[int]]):
     def _accepted(self, proposal: Proposal, logits: Tensor) -> tuple[Tensor, Tensor]:
         """How many drafted tokens are kept, and the token behind them; logits [K+1, V]"""
         if self._sampling.temperature == 0 and proposal.q is None:
-            return accept_greedy(proposal.tokens, logits.argmax(-1), self._generator)
+            return accept_greedy(proposal.tokens, logits.argmax(-1))
         return accept(proposal.tokens, proposal.q, distribution(logits, self._sampling), self._generator)
 
     def _commit(self, tokens: list[int]) -> list[int]:
