@@ -26,7 +26,8 @@ from flashbench.verify import run_verify
 
 FAST_TASK_LIMIT = 1
 FAST = {
-    "scenes": {"train": 16, "test": 8},
+    "scenes": {"train": 8, "test": 8},
+    "dump": {"max_new_tokens": 40, "batch": 4},
     "train": {"epochs": 2},
     "verify": {"prompts": 3},
     "bench": {"warmups": 1},
