@@ -24,16 +24,16 @@ from flashbench.train import run_train
 from flashbench.tree import moved
 from flashbench.verify import run_verify
 
-FAST_TASK_LIMIT = 1
+FAST_TASK_LIMIT, FAST_TASK_TOKENS = 1, 32
 FAST = {
     "scenes": {"train": 8, "test": 8},
-    "dump": {"max_new_tokens": 40, "batch": 4},
+    "dump": {"max_new_tokens": 24, "batch": 4},
     "train": {"epochs": 2},
-    "verify": {"prompts": 3},
+    "verify": {"prompts": 2, "max_new_tokens": 12},
     "bench": {"warmups": 1},
     "quotable": False,
 }
-"""What a shortened demo overrides; every task is also cut to FAST_TASK_LIMIT prompts."""
+"""What a shortened demo overrides; every task is also cut to FAST_TASK_LIMIT prompts of FAST_TASK_TOKENS tokens."""
 
 
 def run_demo(settings: Settings, fast: bool = False) -> dict[str, Any] | None:
@@ -76,6 +76,7 @@ def shortened(settings: Settings) -> Settings:
         tree[key] = {**tree[key], **value} if isinstance(value, dict) else value
     for task in tree["bench"]["tasks"].values():
         task["source"]["limit"] = min(task["source"]["limit"] or FAST_TASK_LIMIT, FAST_TASK_LIMIT)
+        task["max_new_tokens"] = min(task["max_new_tokens"], FAST_TASK_TOKENS)
     return Settings.model_validate(moved(tree, str(settings.run), f"{settings.run}-fast"))
 
 

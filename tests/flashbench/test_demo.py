@@ -3,7 +3,7 @@
 import pytest
 
 from flashbench import demo
-from flashbench.demo import FAST_TASK_LIMIT, run_demo, shortened
+from flashbench.demo import FAST_TASK_LIMIT, FAST_TASK_TOKENS, run_demo, shortened
 from flashbench.settings import load_settings
 from tests.flashbench.scripted import scripted_rows, scripted_summary
 
@@ -80,6 +80,7 @@ def test_the_short_form_has_less_of_everything_in_a_folder_of_its_own(staged, ca
     assert short.scenes.train < settings.scenes.train
     assert short.train.epochs < settings.train.epochs
     assert all(task.source.limit <= FAST_TASK_LIMIT for task in short.bench.tasks.values())
+    assert all(task.max_new_tokens <= FAST_TASK_TOKENS for task in short.bench.tasks.values())
     assert "not for quoting" in capsys.readouterr().err
 
 
