@@ -169,9 +169,11 @@ class _Room:
 
 def _tokens_at_most(target: Target, talk: _Talk, max_new_tokens: int) -> int:
     """Room that a whole conversation needs, its later questions with all that the template puts around them."""
-    questions = tuple(Turn(turn.question, "") for turn in talk.sample.turns[:-1])
-    whole = target.encode(replace(talk.sample, turns=(*questions, Turn(talk.sample.turns[-1].question))))
-    return whole.length + len(talk.sample.turns) * (max_new_tokens + 1)
+    *first, last = talk.sample.turns
+    asked = (*(Turn(turn.question, "") for turn in first), Turn(last.question))
+    # Without further questions the prompt is there already; encoding another takes the pictures apart again.
+    whole = target.encode(replace(talk.sample, turns=asked)) if first else talk.prompt
+    return whole.length + len(asked) * (max_new_tokens + 1)
 
 
 def _common(held: list[int], wanted: list[int]) -> int:

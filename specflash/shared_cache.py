@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import Cache, CacheLayerMixin
 
+from specflash.cache import FixedLayer
+
 
 class SharedCache:
     """Keys and values of some requests, allocated once.
@@ -32,8 +34,8 @@ class SharedCache:
 
         positions  [n] int64
         """
-        seen = int(positions.max()) + 1
-        return Cache(layers=[_Together(buffers, positions, seen) for buffers in self._buffers])
+        seen, slots = int(positions.max()) + 1, torch.arange(len(positions), device=positions.device)
+        return Cache(layers=[_Together(buffers, (slots, positions), seen) for buffers in self._buffers])
 
     def move(self, source: int, slot: int, held: int) -> None:
         """Put the first `held` entries of slot `source` into `slot`."""
@@ -62,20 +64,42 @@ class _Buffers:
             self.keys, self.values = states.new_zeros(shape), states.new_zeros(shape)
 
 
-class _SharedLayer(CacheLayerMixin):
-    """What transformers asks of a layer, on buffers that others use too.
+class _OneRequest(FixedLayer):
+    """One slot of a layer's buffers, as the layer of a cache of its own that is still being filled."""
 
-    seen  entries that the pass reads
+    def __init__(self, buffers: _Buffers, slot: int, position: int):
+        super().__init__(buffers.length)
+        self.buffers, self.slot = buffers, slot
+        self.position, self.reads_all = position, False
+
+    def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
+        self.buffers.allocate(key_states)
+        self.keys, self.values = self.buffers.keys[self.slot, None], self.buffers.values[self.slot, None]
+        self.is_initialized = True
+
+
+class _Together(CacheLayerMixin):
+    """The first n slots of a layer's buffers, each as far as the furthest has written.
+
+    places  (slots, entries) that the pass writes, [n] each
+    seen    entries that it reads
     """
 
     is_sliding = False
 
-    def __init__(self, buffers: _Buffers, seen: int):
+    def __init__(self, buffers: _Buffers, places: tuple[Tensor, Tensor], seen: int):
         super().__init__()
-        self.buffers, self.seen = buffers, seen
+        self.buffers, self.places, self.seen = buffers, places, seen
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
-        self.buffers.allocate(key_states)
+        """Nothing: each request has passed alone before."""
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args, **kwargs) -> tuple[Tensor, Tensor]:
+        """Write one row of each request [n, H, 1, D/H]; return [n, H, seen, D/H]."""
+        buffers, (slots, entries) = self.buffers, self.places
+        buffers.keys[slots, :, entries] = key_states[:, :, 0]
+        buffers.values[slots, :, entries] = value_states[:, :, 0]
+        return buffers.keys[: len(slots), :, : self.seen], buffers.values[: len(slots), :, : self.seen]
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         return self.seen, 0
@@ -85,36 +109,3 @@ class _SharedLayer(CacheLayerMixin):
 
     def get_max_length(self) -> int:
         return self.buffers.length
-
-
-class _OneRequest(_SharedLayer):
-    def __init__(self, buffers: _Buffers, slot: int, position: int):
-        super().__init__(buffers, position)
-        self.slot, self.position = slot, position
-
-    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        return self.position + query_length, 0
-
-    def update(self, key_states: Tensor, value_states: Tensor, *args, **kwargs) -> tuple[Tensor, Tensor]:
-        """Write the rows [1, H, R, D/H]; return what this request holds, [1, H, position + R, D/H]."""
-        buffers, end = self.buffers, self.position + key_states.shape[2]
-        if end > buffers.length:
-            raise ValueError(f"entry {end} lies outside a cache of {buffers.length} entries")
-        buffers.allocate(key_states)
-        keys, values = buffers.keys[self.slot, None], buffers.values[self.slot, None]
-        keys[:, :, self.position:end] = key_states
-        values[:, :, self.position:end] = value_states
-        return keys[:, :, :end], values[:, :, :end]
-
-
-class _Together(_SharedLayer):
-    def __init__(self, buffers: _Buffers, positions: Tensor, seen: int):
-        super().__init__(buffers, seen)
-        self.positions = positions
-
-    def update(self, key_states: Tensor, value_states: Tensor, *args, **kwargs) -> tuple[Tensor, Tensor]:
-        """Write one row of each request [n, H, 1, D/H]; return [n, H, seen, D/H]."""
-        buffers, slots = self.buffers, torch.arange(len(self.positions), device=self.positions.device)
-        buffers.keys[slots, :, self.positions] = key_states[:, :, 0]
-        buffers.values[slots, :, self.positions] = value_states[:, :, 0]
-        return buffers.keys[: len(slots), :, : self.seen], buffers.values[: len(slots), :, : self.seen]

@@ -82,13 +82,17 @@ def test_length_is_a_multiple_of_the_block_with_room_for_the_widest_pass(prompt,
     assert 0 <= length - (prompt + new + HEADROOM) < BLOCK
 
 
+def llama(attention: str) -> LlamaModel:
+    torch.manual_seed(0)
+    return LlamaModel(LlamaConfig(vocab_size=50, hidden_size=32, intermediate_size=48, num_hidden_layers=LAYERS,
+                                  num_attention_heads=4, num_key_value_heads=2, initializer_range=0.2,
+                                  attn_implementation=attention)).eval()
+
+
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 def test_model_gives_what_it_gives_with_its_own_cache(attention):
     """Prefill, a rejected block, and another block in its place."""
-    torch.manual_seed(0)
-    model = LlamaModel(LlamaConfig(vocab_size=50, hidden_size=32, intermediate_size=48, num_hidden_layers=LAYERS,
-                                   num_attention_heads=4, num_key_value_heads=2, initializer_range=0.2,
-                                   attn_implementation=attention)).eval()
+    model = llama(attention)
     cache, mask = FixedCache(LAYERS, 64), causal_mask(64)
     if attention == "eager":  # adds its mask to the scores
         mask = torch.zeros(64, 64).masked_fill(~mask, -torch.inf)
@@ -113,10 +117,7 @@ def test_model_gives_what_it_gives_with_its_own_cache(attention):
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 def test_a_prefill_is_a_pass_without_a_cache_to_the_last_bit(attention):
     """And it leaves behind what later passes need."""
-    torch.manual_seed(0)
-    model = LlamaModel(LlamaConfig(vocab_size=50, hidden_size=32, intermediate_size=48, num_hidden_layers=LAYERS,
-                                   num_attention_heads=4, num_key_value_heads=2, initializer_range=0.2,
-                                   attn_implementation=attention)).eval()
+    model = llama(attention)
     cache, prompt = FixedCache(LAYERS, 64), torch.randint(0, 50, (1, 20))
     with torch.inference_mode():
         with cache.prefilling():

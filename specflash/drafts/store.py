@@ -96,16 +96,20 @@ def load_draft(folder: Path, target: Target) -> Draft:
     """
     config, tensors = load_tensors(folder)
     check_target(folder, config, target.fingerprint, target.name)
-    try:
-        draft = make_draft(config["speculators_model_type"], config["draft"], target.width,
-                           tensors.get("vocabulary_ids"))
-        draft.load_state_dict(tensors)
-    except RuntimeError as error:
-        raise _not_its_tensors(folder, error) from None
+    draft = make_draft(config["speculators_model_type"], config["draft"], target.width, tensors.get("vocabulary_ids"))
+    fill(draft, tensors, folder)
     draft = draft.to(target.device, target.dtype).requires_grad_(False).attach(target.ends).eval()
     if can_pack(draft):
         pack_linears(draft, keep=lambda layer: True)  # they are few, and `state_dict` stays whole
     return draft
+
+
+def fill(draft: Draft, tensors: dict[str, Tensor], folder: Path) -> None:
+    """Put the tensors of `folder` into a draft. Raises UserError where they are not those of such a draft."""
+    try:
+        draft.load_state_dict(tensors)
+    except RuntimeError as error:
+        raise _not_its_tensors(folder, error) from None
 
 
 def load_tensors(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:

@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
 from torch import Tensor
 
 from flashbench.fingerprint import draft_fingerprint
 from flashbench.settings import Settings
 from specflash.drafts.base import Draft
-from specflash.drafts.store import check_settings, check_target, load_tensors
+from specflash.drafts.store import check_draft, check_settings, check_target, fill, load_tensors
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,7 @@ class Start:
 
     def put_into(self, draft: Draft) -> None:
         """Raises UserError where the tensors are not those of such a draft."""
-        with torch.no_grad():
-            draft.load_state_dict(self.tensors)
+        fill(draft, self.tensors, self.folder)
 
 
 def start_of(settings: Settings, name: str, target_fingerprint: str) -> Start | None:
@@ -47,7 +45,7 @@ def start_of(settings: Settings, name: str, target_fingerprint: str) -> Start | 
     if settings.train.start is None:
         return None
     folder = settings.train.start / name
-    config, _ = load_tensors(folder)
+    config, _ = check_draft(folder)
     check_target(folder, config, target_fingerprint, settings.target.name)
     check_settings(folder, settings.drafts[name])
     return Start(folder, draft_fingerprint(folder))
