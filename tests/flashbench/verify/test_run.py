@@ -104,10 +104,10 @@ def test_an_engine_that_accepts_everything_is_found_out(tmp_path, monkeypatch, c
         ready(settings, name, target) if name == VANILLA else Stubborn(Vanilla.Config(width=target.width, k=2))))
     assert run_verify(settings), "token 7 is never the target's choice, so a right engine rejects it"
 
-    def accept_all(drafted, q, p, generator):
-        return torch.tensor(len(drafted)), p[-1].argmax()
+    def accept_all(drafted, best):
+        return torch.tensor(len(drafted)), best[-1]
 
-    monkeypatch.setattr(specflash.decoding, "accept", accept_all)
+    monkeypatch.setattr(specflash.decoding, "accept_greedy", accept_all)
     (settings.run / "verify" / "rows.jsonl").unlink()
     verdict = run_verify(settings)
     assert not verdict
