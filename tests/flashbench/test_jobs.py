@@ -22,6 +22,8 @@ from flashbench.prepare import run_prepare
 from flashbench.settings import load_settings
 from tests.tiny import save_tiny_llava
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 SCENES = 8

@@ -17,6 +17,8 @@ from flashbench.dump.store import FeatureStore
 from flashbench.settings import save_settings
 from tests.flashbench.dump.source import settings_for, write_source
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[3]
 SAMPLES, SECONDS = 10, 400
 # The alarm ends it where this test is itself killed and nobody is left to do so.

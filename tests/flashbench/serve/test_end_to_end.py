@@ -16,6 +16,8 @@ from flashbench.settings import Settings
 from specflash.drafts.store import make_draft, save_draft
 from tests.tiny import make_sample, picture, tiny_target
 
+pytestmark = pytest.mark.long
+
 METHODS = ("vanilla", "eagle", "specflash")
 SHAPES = {"eagle": {"k": 3, "head_dim": 8, "inner": 16},
           "specflash": {"k": 3, "head_dim": 8, "latents": 2}}

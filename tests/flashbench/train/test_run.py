@@ -22,6 +22,8 @@ from specflash.errors import UserError
 from tests.flashbench.train.conftest import VOCABULARY, WIDTH, make_experiment
 from tests.tiny import tiny_target
 
+pytestmark = pytest.mark.long
+
 EPOCHS = 3
 
 
