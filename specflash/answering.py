@@ -178,6 +178,6 @@ def _tokens_at_most(target: Target, talk: _Talk, max_new_tokens: int) -> int:
 
 def _common(held: list[int], wanted: list[int]) -> int:
     """How many tokens both begin with; one fewer than `wanted`, so that a pass has a row."""
-    same = next((place for place, (mine, other) in enumerate(zip(held, wanted)) if mine != other),
+    same = next((place for place, (mine, other) in enumerate(zip(held, wanted, strict=False)) if mine != other),
                 min(len(held), len(wanted)))
     return min(same, len(wanted) - 1)

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch import Tensor
 
 from specflash.acceptance import accept, accept_greedy
 from specflash.cache import HEADROOM, cache_length, causal_mask
@@ -41,8 +40,9 @@ def generate(target: Target, draft: Draft, prompt: Prompt, sampling: Sampling,
 def check_room(target: Target, prompt: Prompt, max_new_tokens: int) -> None:
     """Raises UserError where prompt and answer may need more positions than the target knows."""
     if target.context is not None and prompt.length + max_new_tokens > target.context:
-        raise UserError(f"the prompt's {prompt.length} tokens (pictures included) and {max_new_tokens} new ones are more "
-                        f"than the {target.context} positions of {target.name}: shorten the prompt or ask for fewer tokens")
+        raise UserError(f"the prompt's {prompt.length} tokens (pictures included) and {max_new_tokens} new ones are "
+                        f"more than the {target.context} positions of {target.name}: shorten the prompt or ask for "
+                        "fewer tokens")
 
 
 class Decoding(Iterator[list[int]]):

@@ -10,9 +10,9 @@ from pathlib import Path
 from random import Random
 
 import torch
+import transformers
 from safetensors.torch import save_file
 from torch import Tensor, nn
-from transformers import LlavaForConditionalGeneration
 
 from specflash.data.language import caption, conversation, detail, reasoning
 from specflash.data.scenes import PLACES, Scene, draw_scene
@@ -83,7 +83,7 @@ class Builder:
         self.saved_optimiser: dict | None = None
         self._resume()
 
-    def run(self) -> LlavaForConditionalGeneration:
+    def run(self) -> "transformers.LlavaForConditionalGeneration":
         self._stage("windows", self.recipe.window_steps, self._patch_groups(), self._window_step)
         self._stage("patches", self.recipe.patch_steps, self._patch_groups(), self._patch_step)
         recipe = self.recipe

@@ -11,9 +11,9 @@ from io import StringIO
 from pathlib import Path
 
 import torch
+import transformers  # its classes by this name only: it reads their modules when first asked for
 from safetensors.torch import load_file, save_file
 from torch import Tensor
-from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig
 
 from specflash.errors import UserError
 from specflash.smol.cache_folder import made_once
@@ -48,22 +48,22 @@ def language_model_folder() -> Path:
 def _convert(folder: Path) -> None:
     gguf = gguf_file()
     with redirect_stderr(StringIO()):  # its progress bar has no switch
-        model = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name,
+        model = transformers.AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name,
                                                      dtype=torch.float32)
-    tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
     tensors = {name: tensor.contiguous() for name, tensor in model.model.state_dict().items()}
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     config = model.config.to_dict()
     config.pop("quantization_config", None)
-    LlamaConfig.from_dict(config).save_pretrained(folder)
+    transformers.LlamaConfig.from_dict(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 
 
-def load_language_model() -> tuple[LlamaConfig, dict[str, Tensor]]:
+def load_language_model() -> tuple["transformers.LlamaConfig", dict[str, Tensor]]:
     """Configuration and tensors by their names inside `LlamaModel` (the LM head is tied)."""
     folder = language_model_folder()
-    return LlamaConfig.from_pretrained(folder), load_file(folder / "model.safetensors")
+    return transformers.LlamaConfig.from_pretrained(folder), load_file(folder / "model.safetensors")
 
 
 def load_tokenizer():
-    return AutoTokenizer.from_pretrained(language_model_folder())
+    return transformers.AutoTokenizer.from_pretrained(language_model_folder())

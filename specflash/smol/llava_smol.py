@@ -9,11 +9,10 @@ from hashlib import sha256
 from pathlib import Path
 
 import torch
+import transformers  # its classes by this name only: it reads their modules when first asked for
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
-from transformers import CLIPVisionConfig, LlavaConfig, LlavaForConditionalGeneration, LlavaProcessor
-from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
 from transformers.utils import logging
 
 from specflash.errors import UserError, one_line
@@ -27,9 +26,8 @@ IMAGE_TOKEN = "<reponame>"
 """A special token of SmolLM2 that ordinary text never contains: the vocabulary stays as it is."""
 
 IMAGE_SIZE, PATCH = 336, 14
-TOWER = CLIPVisionConfig(hidden_size=192, intermediate_size=768, num_hidden_layers=4,
-                         num_attention_heads=3, image_size=IMAGE_SIZE, patch_size=PATCH,
-                         projection_dim=192, hidden_act="gelu_pytorch_tanh")
+TOWER = {"hidden_size": 192, "intermediate_size": 768, "num_hidden_layers": 4, "num_attention_heads": 3,
+         "image_size": IMAGE_SIZE, "patch_size": PATCH, "projection_dim": 192, "hidden_act": "gelu_pytorch_tanh"}
 
 CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n"
@@ -40,25 +38,26 @@ CHAT_TEMPLATE = (
 )
 
 
-def llava_config(text_config) -> LlavaConfig:
+def llava_config(text_config) -> "transformers.LlavaConfig":
     tokenizer_id = load_tokenizer().convert_tokens_to_ids(IMAGE_TOKEN)
-    return LlavaConfig(vision_config=TOWER, text_config=text_config, image_token_index=tokenizer_id,
-                       vision_feature_layer=-1, vision_feature_select_strategy="default",
-                       image_seq_length=(IMAGE_SIZE // PATCH) ** 2, tie_word_embeddings=True)
+    return transformers.LlavaConfig(
+        vision_config=transformers.CLIPVisionConfig(**TOWER), text_config=text_config, image_token_index=tokenizer_id,
+        vision_feature_layer=-1, vision_feature_select_strategy="default",
+        image_seq_length=(IMAGE_SIZE // PATCH) ** 2, tie_word_embeddings=True)
 
 
-def llava_processor() -> LlavaProcessor:
+def llava_processor() -> "transformers.LlavaProcessor":
     size = {"height": IMAGE_SIZE, "width": IMAGE_SIZE}
-    pictures = CLIPImageProcessorPil(size={"shortest_edge": IMAGE_SIZE}, crop_size=size)
-    return LlavaProcessor(pictures, load_tokenizer(), patch_size=PATCH,
-                          vision_feature_select_strategy="default", image_token=IMAGE_TOKEN,
-                          chat_template=CHAT_TEMPLATE, num_additional_image_tokens=1)
+    pictures = transformers.CLIPImageProcessorPil(size={"shortest_edge": IMAGE_SIZE}, crop_size=size)
+    return transformers.LlavaProcessor(
+        pictures, load_tokenizer(), patch_size=PATCH, vision_feature_select_strategy="default",
+        image_token=IMAGE_TOKEN, chat_template=CHAT_TEMPLATE, num_additional_image_tokens=1)
 
 
-def empty_model() -> LlavaForConditionalGeneration:
+def empty_model() -> "transformers.LlavaForConditionalGeneration":
     """fp32, with the language model's tensors and a freshly initialised tower and projector."""
     text_config, tensors = load_language_model()
-    model = LlavaForConditionalGeneration(llava_config(text_config)).eval()
+    model = transformers.LlavaForConditionalGeneration(llava_config(text_config)).eval()
     model.model.language_model.load_state_dict(tensors)
     return model
 
@@ -112,7 +111,7 @@ def _assemble(folder: Path) -> None:
     (folder / "specflash.json").write_text(json.dumps({"fingerprint": fingerprint()}))
 
 
-def load_parts(model: LlavaForConditionalGeneration, parts: dict[str, Tensor]) -> None:
+def load_parts(model: "transformers.LlavaForConditionalGeneration", parts: dict[str, Tensor]) -> None:
     model.model.vision_tower.load_state_dict(section(parts, "tower."))
     model.model.multi_modal_projector.load_state_dict(section(parts, "projector."))
 

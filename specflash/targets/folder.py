@@ -9,22 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
-from transformers import AutoProcessor, LlavaForConditionalGeneration
 from transformers.utils import logging
 
 from specflash.errors import UserError, one_line
 
 
-def load_whole(folder: Path, dtype: torch.dtype, attention: str) -> tuple[LlavaForConditionalGeneration, Any]:
+def load_whole(folder: Path, dtype: torch.dtype,
+               attention: str) -> tuple["transformers.LlavaForConditionalGeneration", Any]:
     """Model and processor. The library fills missing tensors with random numbers; here they are an error."""
     _check_kind(folder)
     logging.disable_progress_bar()
     try:
-        model, told = LlavaForConditionalGeneration.from_pretrained(
+        model, told = transformers.LlavaForConditionalGeneration.from_pretrained(
             folder, dtype=dtype, attn_implementation=attention, local_files_only=True, output_loading_info=True)
-        processor = AutoProcessor.from_pretrained(folder, local_files_only=True)
+        processor = transformers.AutoProcessor.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, RuntimeError, KeyError, TypeError, SafetensorError) as error:
         raise UserError(f"{folder} holds no LLaVA model that loads: {one_line(error)}") from None
     missing = sorted(told["missing_keys"])

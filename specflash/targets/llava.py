@@ -9,15 +9,13 @@ from pathlib import Path
 
 import torch
 from PIL import Image
-from torch import Tensor
-from transformers import LlavaForConditionalGeneration
+from torch import Tensor, nn
 from transformers.cache_utils import Cache
 
 from specflash.data.media import load_picture
 from specflash.errors import UserError
 from specflash.packed import can_pack, pack_linears
 from specflash.records import Output, Prompt, Sample, Span, Turn
-from specflash.targets.attention import GROUPED
 from specflash.targets.base import Ends, Target
 from specflash.targets.folder import find_tensors, folder_fingerprint, load_whole
 
@@ -25,7 +23,7 @@ from specflash.targets.folder import find_tensors, folder_fingerprint, load_whol
 class Llava(Target):
     """A frozen LLaVA model and its processor. See `Target` for the contract."""
 
-    def __init__(self, name: str, model: LlavaForConditionalGeneration, processor, fingerprint: str):
+    def __init__(self, name: str, model: nn.Module, processor, fingerprint: str):
         self.name = name
         self.model = model.eval().requires_grad_(False)
         self.processor = processor
@@ -45,6 +43,8 @@ class Llava(Target):
 
         plain  with the library's own attention and layers, none of ours
         """
+        # Here, because it needs the library's modelling code, which the training of a draft does without.
+        from specflash.targets.attention import GROUPED
         model, processor = load_whole(folder, dtype, "sdpa" if plain else GROUPED)
         model = model.to(device)
         if can_pack(model) and not plain:
@@ -178,7 +178,7 @@ def _spans(visual: Tensor) -> tuple[Span, ...]:
     return tuple(zip(starts.tolist(), (ends - starts).tolist(), strict=True))
 
 
-def _end_ids(model: LlavaForConditionalGeneration, tokenizer) -> frozenset[int]:
+def _end_ids(model: nn.Module, tokenizer) -> frozenset[int]:
     configured = model.generation_config.eos_token_id
     if configured is None:
         configured = tokenizer.eos_token_id

@@ -43,7 +43,8 @@ def test_they_are_what_the_configs_ask_for(name, config):
 
 
 def test_they_were_trained_on_other_scenes_than_the_demo_s():
-    demo, drafts = (load_settings(ROOT / "jobs" / "configs" / config) for config in ("demo.yaml", "llava-smol-drafts.yaml"))
+    demo, drafts = (load_settings(ROOT / "jobs" / "configs" / config)
+                    for config in ("demo.yaml", "llava-smol-drafts.yaml"))
     ranges = [scene_seeds(split, SPLIT_SEEDS, settings.scenes.seed)
               for settings in (demo, drafts) for split in ("train", "test")]
     assert all(set(one).isdisjoint(other) for one in ranges for other in ranges if one is not other)

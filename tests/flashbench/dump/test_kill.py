@@ -42,7 +42,9 @@ def test_a_killed_dump_continues_where_it_was(weights, tmp_path):
     assert 4 <= len(before) < SAMPLES
 
     summary = run_dump(settings_for(weights, tmp_path / "data", tmp_path / "run", batch=3))
-    assert (summary.skipped, summary.written) == (len(before), SAMPLES - len(before))
+    # A worker of the killed dump may outlive it for a moment and finish one more shard.
+    assert summary.skipped >= len(before)
+    assert summary.skipped + summary.written == SAMPLES
     rows = [row["id"] for path in folder.glob("shard-*.json") for row in json.loads(path.read_text())["samples"]]
     assert sorted(rows) == expected
     assert FeatureStore(folder).verify() == []

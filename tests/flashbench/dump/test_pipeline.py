@@ -164,5 +164,5 @@ def test_the_targets_own_answers_are_stored_and_not_the_data_sets(weights, sourc
         prompt = target.encode(question)
         said = generate(target, Vanilla(Vanilla.Config(width=target.width)), prompt, Sampling(max_new_tokens=7)).ids
         assert store.read(question.id).ids.tolist() == prompt.ids[0].tolist() + said
-    with pytest.raises(UserError, match="made with other settings .*answers target → dataset"):
+    with pytest.raises(UserError, match=r"made with other settings .*answers target → dataset"):
         run_dump(settings.model_copy(update={"dump": settings.dump.model_copy(update={"answers": "dataset"})}))

@@ -50,7 +50,8 @@ def test_a_worker_begins_with_these_weights_and_their_vocabulary(experiment, fin
     monkeypatch.setattr(step.ray.train.torch, "get_device", lambda: torch.device("cpu"))
     wanted, ids = experiment.drafts["specflash"], torch.arange(200, 240)
     torch.manual_seed(5)
-    save_draft(make_draft("specflash", wanted, WIDTH, ids), tmp_path / "finished" / "specflash", "llava-1.5", fingerprint)
+    draft = make_draft("specflash", wanted, WIDTH, ids)
+    save_draft(draft, tmp_path / "finished" / "specflash", "llava-1.5", fingerprint)
     settings = starting(experiment, tmp_path / "finished")
     start = start_of(settings, "specflash", fingerprint)
     begun = step._draft(settings, "specflash", start.vocabulary_ids, start, WIDTH)
@@ -73,7 +74,7 @@ def test_the_recipe_follows_from_what_lies_there_and_not_from_where(finished, fi
 
 
 def test_a_draft_of_another_target_is_refused(finished):
-    with pytest.raises(UserError, match="was trained for the target `llava-1.5` with other weights"):
+    with pytest.raises(UserError, match=r"was trained for the target `llava-1.5` with other weights"):
         start_of(finished[0], "eagle", "another")
 
 
@@ -84,5 +85,5 @@ def test_a_draft_with_other_settings_is_refused(finished, fingerprint):
 
 
 def test_a_folder_without_this_draft_is_refused(finished, fingerprint):
-    with pytest.raises(UserError, match="no draft in .*specflash: config.json is missing"):
+    with pytest.raises(UserError, match=r"no draft in .*specflash: config.json is missing"):
         start_of(finished[0], "specflash", fingerprint)
