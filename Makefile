@@ -44,7 +44,7 @@ demo: .venv
 	@$(BIN)/specflash demo --config $(CONFIG) $(FAST_OPTION)
 
 test: .venv
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 doctor: .venv
 	@$(BIN)/specflash doctor

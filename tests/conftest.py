@@ -1,8 +1,9 @@
 """What holds for all tests.
 
 Tests marked `gpu` are skipped where there is no CUDA device: `pytest -m gpu` on a machine with one.
-With several workers (`pytest -n 2`) the files marked `long` start first, so that none is left alone
-at the end, and every worker keeps to one thread: spinning threads of two would wait for each other.
+The suite is shared by two workers, file by file. Files marked `long` start first, the longest of them
+before all, so that none is left alone at the end; and every worker keeps to one thread, for spinning
+threads of two would wait for each other.
 """
 
 import os
@@ -16,7 +17,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    items.sort(key=_seconds, reverse=True)
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if not marked:
         return
@@ -24,3 +25,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if not torch.cuda.is_available():
         for item in marked:
             item.add_marker(pytest.mark.skip(reason="no CUDA device"))
+
+
+def _seconds(item: pytest.Item) -> int:
+    """About how long the item's file takes, where that is long."""
+    mark = item.get_closest_marker("long")
+    return mark.kwargs["seconds"] if mark else 0

@@ -22,7 +22,7 @@ from flashbench.prepare import run_prepare
 from flashbench.settings import load_settings
 from tests.tiny import save_tiny_llava
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.long(seconds=110)
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent

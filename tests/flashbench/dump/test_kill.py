@@ -17,7 +17,7 @@ from flashbench.dump.store import FeatureStore
 from flashbench.settings import save_settings
 from tests.flashbench.dump.source import settings_for, write_source
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.long(seconds=60)
 
 ROOT = Path(__file__).resolve().parents[3]
 SAMPLES, SECONDS = 10, 400

@@ -23,7 +23,7 @@ from tests.flashbench.dump.meeting import MeetingExtractor
 from tests.flashbench.dump.source import exchange, jpeg, settings_for, write_rows, write_source
 from tests.tiny import tiny_target
 
-pytestmark = [pytest.mark.long, pytest.mark.usefixtures("dump_ray")]
+pytestmark = [pytest.mark.long(seconds=80), pytest.mark.usefixtures("dump_ray")]
 
 GOOD, TRUNCATED, MISSING, LONG, COPY = 12, 12, 13, 14, 15
 TOTAL = 16

@@ -16,7 +16,7 @@ from flashbench.settings import Settings
 from specflash.drafts.store import make_draft, save_draft
 from tests.tiny import make_sample, picture, tiny_target
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.long(seconds=60)
 
 METHODS = ("vanilla", "eagle", "specflash")
 SHAPES = {"eagle": {"k": 3, "head_dim": 8, "inner": 16},

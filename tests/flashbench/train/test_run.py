@@ -22,7 +22,7 @@ from specflash.errors import UserError
 from tests.flashbench.train.conftest import VOCABULARY, WIDTH, make_experiment
 from tests.tiny import tiny_target
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.long(seconds=230)
 
 EPOCHS = 3
 
