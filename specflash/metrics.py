@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from specflash.errors import UserError
-from specflash.intervals import Interval, bootstrap
+from specflash.intervals import Interval, interval_of
 
 
 @dataclass(frozen=True)
@@ -150,13 +150,13 @@ def speedup(rows: Sequence[Row], baseline: Sequence[Row], window: Window) -> Spe
 
 def speedup_interval(rows: Sequence[Row], baseline: Sequence[Row], window: Window) -> Interval:
     """95 % interval of the pooled R, over prompts with both methods' rows kept together."""
-    return bootstrap(np.hstack(_paired(rows, baseline, window)), _pooled)
+    return interval_of(np.hstack(_paired(rows, baseline, window)), _pooled)
 
 
 def accept_length_interval(rows: Sequence[Row]) -> Interval:
     """95 % interval of the pooled A over prompts."""
     sums = _sum_by_prompt(rows, lambda row: (row.decode_tokens, row.passes))
-    return bootstrap(np.array(list(sums.values())), lambda total: total[..., 0] / total[..., 1])
+    return interval_of(np.array(list(sums.values())), lambda total: total[..., 0] / total[..., 1])
 
 
 def geometric_mean(values: Sequence[float]) -> float:

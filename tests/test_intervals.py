@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from specflash.intervals import Interval, bootstrap, bootstrap_ends, prompts_needed, student_quantile, widened_tail
+from specflash.intervals import Interval, interval_ends, interval_of, prompts_needed, student_quantile, widened_tail
 
 EXPERIMENTS = 1000
 
@@ -26,33 +26,33 @@ def simulate(prompts: int, ratio: float, seed: int, noise: float = 0.06) -> np.n
     return np.stack([ratio * ours, tokens, theirs, tokens], axis=-1)
 
 
-@pytest.mark.parametrize(("prompts", "ratio"), [(12, 1.0), (30, 0.4), (60, 1.03)])
+@pytest.mark.parametrize(("prompts", "ratio"), [(2, 1.0), (3, 0.4), (5, 1.0), (12, 1.0), (30, 0.4), (60, 1.03)])
 def test_the_interval_covers_the_true_ratio_in_95_percent_of_the_experiments(prompts, ratio):
-    low, high = bootstrap_ends(simulate(prompts, ratio, seed=prompts), time_ratio)
+    low, high = interval_ends(simulate(prompts, ratio, seed=prompts), time_ratio)
     assert 0.93 <= np.mean((low <= ratio) & (ratio <= high)) <= 0.97
 
 
 def test_plain_quantiles_would_not_cover_at_few_prompts(monkeypatch):
     """Why the tail is widened."""
     monkeypatch.setattr("specflash.intervals.widened_tail", lambda prompts: 0.025)
-    low, high = bootstrap_ends(simulate(12, 1.0, seed=12), time_ratio)
+    low, high = interval_ends(simulate(12, 1.0, seed=12), time_ratio)
     assert np.mean((low <= 1) & (high >= 1)) < 0.93
 
 
 @pytest.fixture(scope="module")
 def planned() -> int:
     """Prompts planned for 3 % from the median of pilots of 30."""
-    pilots = bootstrap_ends(simulate(30, 1.0, seed=7), time_ratio).T
+    pilots = interval_ends(simulate(30, 1.0, seed=7), time_ratio).T
     return int(np.median([prompts_needed(Interval(*ends), 30, effect=0.03) for ends in pilots]))
 
 
 def test_a_slow_down_of_3_percent_is_found_at_the_planned_number_of_prompts(planned):
-    low, _ = bootstrap_ends(simulate(planned, 1.03, seed=8), time_ratio)
+    low, _ = interval_ends(simulate(planned, 1.03, seed=8), time_ratio)
     assert np.mean(low > 1) >= 0.95  # planned for 97.5 %
 
 
 def test_at_the_planned_number_no_slow_down_is_seen_where_there_is_none(planned):
-    low, _ = bootstrap_ends(simulate(planned, 1.0, seed=9), time_ratio)
+    low, _ = interval_ends(simulate(planned, 1.0, seed=9), time_ratio)
     assert np.mean(low > 1) <= 0.035
 
 
@@ -61,42 +61,51 @@ def test_prompts_needed_by_hand():
     assert prompts_needed(Interval(1 / 1.5, 1.5), 10, 0.5) == 41
 
 
-@pytest.mark.parametrize("freedom", [3, 5, 10, 100])
+@pytest.mark.parametrize("freedom", [1, 2, 3, 5, 10, 100])
 def test_students_quantile_is_that_of_the_books(freedom):
     assert student_quantile(freedom) == pytest.approx(special.stdtrit(freedom, 0.975), rel=0.01)
 
 
 def test_the_tail_is_widened_for_few_prompts_only():
-    assert widened_tail(1) == 0
     assert widened_tail(10) == pytest.approx(special.ndtr(-math.sqrt(10 / 9) * special.stdtrit(9, 0.975)), rel=0.01)
     assert widened_tail(100_000) == pytest.approx(0.025, rel=1e-3)
 
 
 def test_many_experiments_at_once_are_each_its_own():
     columns = simulate(12, 1.0, seed=1)[:3]
-    ends = bootstrap_ends(columns, time_ratio).T
+    ends = interval_ends(columns, time_ratio).T
     assert [tuple(pair) for pair in ends] == [
-        pytest.approx((one.low, one.high)) for one in (bootstrap(each, time_ratio) for each in columns)]
+        pytest.approx((one.low, one.high)) for one in (interval_of(each, time_ratio) for each in columns)]
 
 
 def test_another_seed_gives_another_interval():
     columns = np.random.default_rng(0).random((30, 2))
-    first, other = (bootstrap(columns, lambda total: total[..., 0], draws=50, seed=seed) for seed in (0, 1))
+    first, other = (interval_of(columns, lambda total: total[..., 0], draws=50, seed=seed) for seed in (0, 1))
     assert first != other
 
 
-def test_nothing_has_no_interval():
-    assert math.isnan(bootstrap(np.zeros((0, 2)), lambda total: total[..., 0]).low)
+@pytest.mark.parametrize("prompts", [0, 1])
+def test_nothing_and_one_prompt_have_no_interval(prompts):
+    interval = interval_of(np.ones((prompts, 2)), lambda total: total[..., 0])
+    assert math.isnan(interval.low) and math.isnan(interval.high)
 
 
-def test_bootstrap_of_a_constant_is_that_constant():
-    interval = bootstrap(np.tile([3.0, 2.0], (7, 1)), lambda total: total[..., 0] / total[..., 1])
+def test_the_interval_of_two_prompts_by_hand():
+    """Ratios of 1 and 4 pool to 2.5: the jackknife's error is half of ln 4, and Student's quantile of 1 is 12.7062."""
+    interval = interval_of(np.array([[1.0, 1.0], [4.0, 1.0]]), lambda total: total[..., 0] / total[..., 1])
+    assert math.log(interval.high / 2.5) == pytest.approx(12.7062 * math.log(4) / 2, rel=1e-5)
+    assert interval.high / 2.5 == pytest.approx(2.5 / interval.low)
+
+
+@pytest.mark.parametrize("prompts", [2, 7])
+def test_the_interval_of_a_constant_is_that_constant(prompts):
+    interval = interval_of(np.tile([3.0, 2.0], (prompts, 1)), lambda total: total[..., 0] / total[..., 1])
     assert (interval.low, interval.high) == pytest.approx((1.5, 1.5))
 
 
-def test_bootstrap_has_the_width_of_the_normal_law():
+def test_the_interval_has_the_width_of_the_normal_law():
     values = np.random.default_rng(1).normal(10, 2, 400)
-    interval = bootstrap(np.stack([values, np.ones(400)], 1), lambda total: total[..., 0] / total[..., 1])
+    interval = interval_of(np.stack([values, np.ones(400)], 1), lambda total: total[..., 0] / total[..., 1])
     half = 1.96 * values.std() / math.sqrt(400)
     assert interval.low == pytest.approx(values.mean() - half, abs=0.1 * half)
     assert interval.high == pytest.approx(values.mean() + half, abs=0.1 * half)

@@ -16,7 +16,7 @@ import numpy as np
 
 from flashbench.compare.results import Result
 from specflash.errors import UserError
-from specflash.intervals import Interval, bootstrap, prompts_needed
+from specflash.intervals import Interval, interval_of, prompts_needed
 
 LEAST_PROMPTS = 6
 """Even the extremes of 5 prompts enclose their law's middle in less than 95 % of the cases (1 - 2/2⁵)."""
@@ -93,7 +93,7 @@ def _finding(method: str, window: str, ours: Mapping[str, np.ndarray], theirs: M
              tolerance: float) -> Finding:
     prompts = [prompt for prompt in theirs if prompt in ours]
     columns = np.array([[*ours[prompt], *theirs[prompt]] for prompt in prompts])  # [prompts, 4]
-    interval = bootstrap(columns, time_ratio)
+    interval = interval_of(columns, time_ratio)
     verdict, needed = judge(interval, len(prompts), tolerance)
     return Finding(method, window, len(prompts), len(ours.keys() ^ theirs.keys()),
                    float(time_ratio(columns.sum(0))), interval,

@@ -17,7 +17,7 @@ from flashbench.compare import run_compare
 from flashbench.compare.results import Result, read_result
 from flashbench.compare.verdict import LEAST_PROMPTS, Verdict, compare, judge, time_ratio
 from specflash.errors import UserError
-from specflash.intervals import Interval, bootstrap_ends
+from specflash.intervals import Interval, interval_ends
 from tests.flashbench.scripted import row, scripted_rows, scripted_run
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
@@ -178,7 +178,7 @@ def verdicts(prompts: int, seed: int) -> list[tuple[Verdict, int | None]]:
     theirs, ours = np.random.default_rng(seed).lognormal(0, 0.08, (2, 200, prompts))
     tokens = np.full_like(ours, 2.0)
     columns = np.stack([1.03 * ours, tokens, theirs, tokens], axis=-1)
-    return [judge(Interval(*ends), prompts, 0.03) for ends in bootstrap_ends(columns, time_ratio).T]
+    return [judge(Interval(*ends), prompts, 0.03) for ends in interval_ends(columns, time_ratio).T]
 
 
 def test_a_planted_slow_down_is_found_at_the_prompts_the_verdict_asks_for():
