@@ -36,7 +36,7 @@ def test_stages_run_in_order_with_the_same_settings(staged):
 def test_a_draft_that_is_not_lossless_is_never_timed(staged, capsys):
     settings, called, results = staged
     results["run_verify"] = False
-    assert run_demo(settings) is None
+    assert run_demo(settings) is False
     assert "error: the drafts are not lossless" in capsys.readouterr().err
     assert [stage for stage, _ in called] == list(STAGES[:4])
 
