@@ -49,8 +49,8 @@ def _control_cells(line: Line) -> Sequence[str]:
 def _noise(line: Line) -> str:
     if line["verdict"] == "unchecked":
         return f"{line['target']}: the speed-ups are unchecked, for vanilla never ran twice (bench.noise_every)"
-    return (f"{line['target']}: vanilla's second run took {_with_interval(line, 'ratio')} times as long as its first on "
-            f"{line['prompts']} prompts: {line['verdict']} (within {100 * line['band']:g} %)")
+    return (f"{line['target']}: vanilla's second run took {_with_interval(line, 'ratio')} times as long as its first "
+            f"on {line['prompts']} prompts: {line['verdict']} ({100 * line['band']:g} % are allowed)")
 
 
 def _with_interval(line: Line, key: str) -> str:

@@ -94,5 +94,5 @@ def _broken_identity(method: str, part: Results) -> Iterator[str]:
     rows, baseline = accounts(part.of(method)), accounts(part.of(VANILLA))
     predicted, measured = decode_identity(rows, baseline)
     if predicted is not None and abs(predicted / measured - 1) > IDENTITY_TOLERANCE:
-        yield f"the accounts of {method} do not add up: R_decode is {measured:.6g}, and A · t_AR / (t_draft + t_verify " \
-              f"+ t_other) is {predicted:.6g}"
+        yield f"the accounts of {method} do not add up: R_decode is {measured:.6g}, and A · t_AR / (t_draft + " \
+              f"t_verify + t_other) is {predicted:.6g}"

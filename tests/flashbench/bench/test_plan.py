@@ -64,7 +64,7 @@ def test_a_further_target_is_measured_as_the_plans_own(settings, tmp_path):
 
 def test_experiments_that_do_not_go_together_are_refused(settings, tmp_path):
     save_settings(settings, tmp_path / "same.yaml")
-    with pytest.raises(UserError, match="two experiments measure the target `llava-1.5`"):
+    with pytest.raises(UserError, match=r"two experiments measure the target `llava-1\.5`"):
         planned(settings, also=(tmp_path / "same.yaml",))
     chained = settings.model_copy(update={"bench": settings.bench.model_copy(update={"also": (tmp_path / "a.yaml",)})})
     save_settings(chained, tmp_path / "chain.yaml")
