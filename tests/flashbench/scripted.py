@@ -24,7 +24,8 @@ def row(method: str, sample: str, kept: list[int], seconds: dict[str, float], **
             "prompt_tokens": 7, "ids": list(range(tokens)), "tokens": tokens,
             "kept": kept, "drafted": drafted, "committed": committed,
             "seconds": dict.fromkeys(PHASES, 0.0) | seconds, "finish": "length", "identical": True,
-            "first_difference": None, "gap": None, "tie": None, "question": "What is it?", "text": f"The answer of {method}.", "pieces": None} | other
+            "first_difference": None, "gap": None, "tie": None,
+            "question": "What is it?", "text": f"The answer of {method}.", "pieces": None} | other
 
 
 TIE = {"identical": False, "first_difference": 3, "gap": 0.125, "tie": True}

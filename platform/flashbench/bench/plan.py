@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from flashbench.bench.place import as_measured
 from flashbench.bench.prompts import BenchPrompt, bench_prompts
 from flashbench.bench.rows import AGAIN, VANILLA
 from flashbench.settings import BenchSettings, Settings, load_settings
@@ -52,7 +53,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One target with its drafts, and all that is measured on it."""
+    """One target with its drafts, and all that is measured on it; settings: as whoever measures it has them."""
 
     settings: Settings
     pieces: tuple[Piece, ...]
@@ -60,7 +61,7 @@ class Experiment:
 
 def make_plan(settings: Settings) -> list[Experiment]:
     """Raises UserError for a task without prompts, and for experiments that do not go together."""
-    return [Experiment(one, tuple(_pieces(one))) for one in _experiments(settings)]
+    return [Experiment(one, tuple(_pieces(one))) for one in map(as_measured, _experiments(settings))]
 
 
 def own_methods(settings: Settings) -> list[str]:

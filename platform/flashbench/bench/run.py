@@ -16,7 +16,7 @@ from flashbench.bench.results import Results
 from flashbench.bench.rows import write_rows
 from flashbench.bench.summary import summarise
 from flashbench.bench.table import show_summary
-from flashbench.bench.worker import as_measured, measured
+from flashbench.bench.worker import measured
 from flashbench.console import note, progress
 from flashbench.fingerprint import describe_code, describe_machine, digest
 from flashbench.journal import Journal, Record, write_json
@@ -73,7 +73,7 @@ def publish(settings: Settings, summary: Summary) -> list[str]:
 
 def _measure_missing(settings: Settings) -> Summary:
     journal = Journal(settings.run / "bench" / "rows.jsonl")
-    plan = [Planned(each, _conditions(each.settings)) for each in make_plan(as_measured(settings))]
+    plan = [Planned(each, _conditions(each.settings)) for each in make_plan(settings)]
     for planned in plan:
         _measure(planned, journal, describe_code(settings))
     records = [journal.get(piece.key, planned.fingerprint(piece)) for planned in plan

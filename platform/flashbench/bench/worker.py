@@ -7,7 +7,6 @@ import gc
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import ray
@@ -17,11 +16,12 @@ from ray.util import ActorPool
 
 from flashbench.bench.measure import measure_piece, thumbnail, warm_up
 from flashbench.bench.methods import load_whole_engine
+from flashbench.bench.place import on_ray
 from flashbench.bench.plan import Piece
 from flashbench.bench.prompts import warmup_prompts
 from flashbench.fingerprint import describe_machine, machine_state
 from flashbench.journal import Record
-from flashbench.ray_session import cluster_is_given, ray_session, threads_for
+from flashbench.ray_session import ray_session
 from flashbench.settings import Settings
 from specflash.errors import UserError
 from specflash.records import picture_bytes
@@ -30,29 +30,10 @@ Task = tuple[Piece, Record | None]
 """What to measure, and the record of an earlier attempt at it."""
 
 
-def on_ray(settings: Settings) -> bool:
-    """One actor without a GPU of its own on this machine alone is this process."""
-    bench = settings.bench
-    return bench.actors > 1 or bench.gpus_per_actor > 0 or cluster_is_given()
-
-
-def as_measured(settings: Settings) -> Settings:
-    """The settings under which a worker works: its threads, and paths that hold in any folder."""
-    if not on_ray(settings):
-        return settings
-    bench, target = settings.bench, settings.target
-    weights = target.weights and str(Path(target.weights).absolute())
-    assistant = bench.assistant and bench.assistant.absolute()
-    return settings.model_copy(update={
-        "run": settings.run.absolute(), "threads": threads_for(bench.cpus_per_actor),
-        "target": target.model_copy(update={"weights": weights}),
-        "bench": bench.model_copy(update={"assistant": assistant})})
-
-
 def measured(settings: Settings, tasks: Sequence[Task]) -> Iterator[Record]:
-    """A record per task, in the order in which they are finished. settings: as from `as_measured`"""
+    """A record per task, in the order in which they are finished. settings: as the plan has them"""
     warmups = [replace(tasks[0][0], prompt=prompt) for prompt in warmup_prompts(settings)]
-    yield from _on_ray(settings, tasks, warmups) if on_ray(settings) else _here(settings, tasks, warmups)
+    yield from _by_actors(settings, tasks, warmups) if on_ray(settings) else _here(settings, tasks, warmups)
 
 
 class Worker:
@@ -74,15 +55,28 @@ class Worker:
                 "at": datetime.now(UTC).isoformat(timespec="seconds")}
 
 
-class Actor(Worker):
-    """A worker on the accelerator that Ray gave its process."""
+class Actor:
+    """A worker on the accelerator that Ray gave its process.
+
+    It is made by the first call: what is wrong then is told as it is, and not as the death of an actor.
+    """
 
     def __init__(self, settings: Settings, warmups: Sequence[Piece]):
-        target = settings.target
-        if target.device == "auto":
-            device = "cuda" if ray.get_gpu_ids() and torch.cuda.is_available() else "cpu"
-            settings = settings.model_copy(update={"target": target.model_copy(update={"device": device})})
-        super().__init__(settings, warmups)
+        self._settings, self._warmups = settings, warmups
+        self._worker: Worker | None = None
+
+    def measure(self, piece: Piece, earlier: Record | None) -> Record:
+        if self._worker is None:
+            self._worker = Worker(on_own_accelerator(self._settings), self._warmups)
+        return self._worker.measure(piece, earlier)
+
+
+def on_own_accelerator(settings: Settings) -> Settings:
+    target = settings.target
+    if target.device != "auto":
+        return settings
+    device = "cuda" if ray.get_gpu_ids() and torch.cuda.is_available() else "cpu"
+    return settings.model_copy(update={"target": target.model_copy(update={"device": device})})
 
 
 def _here(settings: Settings, tasks: Sequence[Task], warmups: Sequence[Piece]) -> Iterator[Record]:
@@ -93,7 +87,7 @@ def _here(settings: Settings, tasks: Sequence[Task], warmups: Sequence[Piece]) -
     gc.collect()
 
 
-def _on_ray(settings: Settings, tasks: Sequence[Task], warmups: Sequence[Piece]) -> Iterator[Record]:
+def _by_actors(settings: Settings, tasks: Sequence[Task], warmups: Sequence[Piece]) -> Iterator[Record]:
     bench = settings.bench
     actors = min(bench.actors, len(tasks))
     with ray_session(settings, actors * bench.cpus_per_actor, actors * bench.gpus_per_actor):

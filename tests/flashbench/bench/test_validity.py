@@ -80,7 +80,8 @@ def test_the_identity_holds_far_within_its_tolerance():
 
 
 def with_second_turn(factor: float) -> list[dict]:
-    again = [{**one, "method": "vanilla-again", "seconds": {phase: factor * took for phase, took in one["seconds"].items()}}
+    again = [{**one, "method": "vanilla-again",
+              "seconds": {phase: factor * took for phase, took in one["seconds"].items()}}
              for one in scripted_rows() if one["method"] == VANILLA]
     return [*scripted_rows(), *again]
 

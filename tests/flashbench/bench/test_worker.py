@@ -5,7 +5,8 @@ from collections import Counter
 import pytest
 import ray
 
-from flashbench.bench import measure, worker
+from flashbench.bench import measure
+from flashbench.bench.place import as_measured, on_ray
 from flashbench.bench.rows import AGAIN, HF_GENERATE, VANILLA, read_rows
 from flashbench.ray_session import ray_session
 from tests.flashbench.experiment import make_experiment
@@ -56,10 +57,10 @@ def test_an_actor_has_the_threads_of_its_share(measured):
 def test_one_actor_without_gpu_on_this_machine_alone_is_this_process(tmp_path, monkeypatch):
     settings = make_experiment(tmp_path)
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    assert not worker.on_ray(settings)
-    assert worker.as_measured(settings) is settings
+    assert not on_ray(settings)
+    assert as_measured(settings) is settings
     for change in ({"actors": 2}, {"gpus_per_actor": 1}):
-        assert worker.on_ray(settings.model_copy(update={"bench": settings.bench.model_copy(update=change)}))
+        assert on_ray(settings.model_copy(update={"bench": settings.bench.model_copy(update=change)}))
     monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
-    assert worker.on_ray(settings)
+    assert on_ray(settings)
     assert not ray.is_initialized()
