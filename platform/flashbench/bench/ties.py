@@ -34,9 +34,9 @@ def difference(target: Target, prompt: Prompt, ours: Sequence[int], reference: S
     if position >= min(len(ours), len(reference)):
         return told
     logits = next_logits(target, prompt, reference[:position])                  # [V]
-    top = logits.max()
-    gap = float(top - logits[[ours[position], reference[position]]].min())
-    return told | {"gap": gap, "tie": gap < rounding(target.dtype, float(top))}
+    top, disliked = float(logits.max()), float(logits[[ours[position], reference[position]]].min())
+    gap = top - disliked
+    return told | {"gap": gap, "tie": gap < rounding(target.dtype, top)}
 
 
 def rounding(dtype: torch.dtype, logit: float) -> float:

@@ -32,7 +32,8 @@ Task = tuple[Piece, Record | None]
 
 def measured(settings: Settings, tasks: Sequence[Task]) -> Iterator[Record]:
     """A record per task, in the order in which they are finished. settings: as the plan has them"""
-    warmups = [replace(tasks[0][0], prompt=prompt) for prompt in warmup_prompts(settings)]
+    methods = tuple(dict.fromkeys(method for piece, _ in tasks for method in piece.methods))
+    warmups = [replace(tasks[0][0], prompt=prompt, methods=methods) for prompt in warmup_prompts(settings)]
     yield from _by_actors(settings, tasks, warmups) if on_ray(settings) else _here(settings, tasks, warmups)
 
 

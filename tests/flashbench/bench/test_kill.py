@@ -14,7 +14,7 @@ from flashbench.settings import save_settings
 from tests.flashbench.experiment import make_experiment
 
 ROOT = Path(__file__).resolve().parents[3]
-PROMPTS, SECONDS = 40, 200
+PROMPTS, SECONDS = 12, 200
 # The alarm ends it where this test is itself killed and nobody is left to do so.
 SCRIPT = (f"import signal, sys; signal.alarm({SECONDS + 60}); from flashbench.bench import measure; "
           "from flashbench.settings import load_settings; measure(load_settings(sys.argv[1]))")

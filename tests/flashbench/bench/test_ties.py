@@ -26,7 +26,7 @@ def test_between_the_two_first_choices_the_gap_is_that_of_the_check(asked):
     target, prompt, best = asked
     first, second, third = best.indices.tolist()
     assert difference(target, prompt, [second], [first])["gap"] == top_two_gap(target, prompt, [])
-    assert difference(target, prompt, [first], [third])["gap"] == float(best.values[0] - best.values[2])
+    assert difference(target, prompt, [first], [third])["gap"] == float(best.values[0]) - float(best.values[2])
 
 
 def test_a_difference_is_a_tie_where_it_lies_within_rounding_and_never_in_float32(asked):
