@@ -102,7 +102,7 @@ def _conditions(settings: Settings) -> str:
     bench = settings.bench
     assistant = bench.assistant and folder_fingerprint(bench.assistant)
     return digest([conditions_fingerprint(settings, settings.target.dtype), draft_fingerprints(settings),
-                   describe_machine(), bench.warmups, assistant, bench.actors, bench.gpus_per_actor])
+                   describe_machine(), bench.warmups, assistant, bench.actors, bench.gpus_per_actor > 0])
 
 
 def _write(settings: Settings, plan: Sequence[Experiment], records: list[Record]) -> Summary:
