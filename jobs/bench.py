@@ -1,7 +1,7 @@
 """ray job submit --working-dir . --runtime-env jobs/runtime_env.yaml -- python jobs/bench.py --config jobs/configs/demo.yaml
 
 Time vanilla, EAGLE and SpecFLASH, as a Ray job. Same options as `specflash bench`.
-It works in the job's own process: on a cluster whose head has no GPU add `--entrypoint-num-gpus 1`.
+Actors measure, `bench.actors` of them; for one GPU each add `bench.gpus_per_actor=1`.
 """
 
 import sys

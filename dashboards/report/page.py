@@ -40,7 +40,7 @@ def headline(run: RunRecords) -> Record:
 def _by_task(run: RunRecords) -> dict[str, list[Record]]:
     tasks: dict[str, list[Record]] = {}
     for line in [*run.summary["overall"], *run.summary["rows"]]:
-        tasks.setdefault(line["task"], []).append(line)
+        tasks.setdefault(line["label"], []).append(line)
     return tasks
 
 
@@ -52,12 +52,16 @@ def _embedded(summary: Record) -> Markup:
 def _environment() -> Environment:
     environment = Environment(loader=FileSystemLoader(FOLDER), autoescape=True, trim_blocks=True,
                               lstrip_blocks=True, undefined=StrictUndefined)
-    environment.filters |= {"number": _number, "percent": _percent, "span": _span}
+    environment.filters |= {"number": _number, "times": _times, "percent": _percent, "span": _span}
     return environment
 
 
 def _number(value: float | None, digits: int = 2) -> str:
     return "–" if value is None else f"{value:.{digits}f}"
+
+
+def _times(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}×"
 
 
 def _percent(value: float | None) -> str:

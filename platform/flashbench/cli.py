@@ -1,7 +1,7 @@
 """The command line: one verb per stage, each a call of one library function. It knows no stage's insides.
 
 `specflash VERB --config FILE key=value …`; `jobs/VERB.py` calls the same `main` for
-`ray job submit`. Exit codes: 0 done, 1 failed (not lossless, or slower), 2 the user has to change
+`ray job submit`. Exit codes: 0 done, 1 failed (not lossless, slower, or no valid comparison), 2 the user has to change
 something, 130 interrupted.
 """
 
@@ -51,13 +51,13 @@ def _verb(example: str, writes: str) -> Callable[[Callable], Callable]:
 
 
 @_verb("demo --fast", "the whole run folder: data, features, drafts, verdicts, summary.json, report.html;\n"
-       "exits with 1 when a draft is not lossless")
+       "exits with 1 when a draft is not lossless or a comparison with vanilla is not valid")
 def demo(config: Config = DEMO, overrides: Overrides = None,
          fast: Annotated[bool, typer.Option(help="Less data; its numbers are not for quoting.")] = False) -> None:
     """The main job from end to end: prepare, dump, train, verify, bench, report."""
     settings = load_settings(config, overrides or ())
     from flashbench.demo import run_demo
-    _exit_unless(run_demo(settings, fast) is not None)
+    _exit_unless(run_demo(settings, fast))
 
 
 @_verb("doctor", "nothing; exits with 1 when something that is needed is missing")
@@ -101,12 +101,13 @@ def verify(config: Config = DEMO, overrides: Overrides = None) -> None:
     _exit_unless(run_verify(settings))
 
 
-@_verb("bench bench.repeats=3", "rows, summary.json and report.html under RUN, and a run in MLflow")
+@_verb("bench bench.repeats=3", "rows, summary.json and report.html under RUN, and a run in MLflow;\n"
+       "exits with 1 when a comparison with vanilla is not valid, and says why")
 def bench(config: Config = DEMO, overrides: Overrides = None) -> None:
     """Time vanilla, EAGLE and SpecFLASH interleaved on held-out samples."""
     settings = load_settings(config, overrides or ())
     from flashbench.bench import run_bench
-    run_bench(settings)
+    _exit_unless(run_bench(settings))
 
 
 @_verb("compare runs/before runs/after --tolerance 0.03\n\n"

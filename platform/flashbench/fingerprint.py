@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import shutil
 import subprocess
 from functools import cache
 from hashlib import sha256
@@ -13,7 +14,8 @@ from typing import Any
 import specflash
 from flashbench.settings import Settings
 
-LIBRARIES = ("specflash", "torch", "transformers", "ray", "deepspeed", "mlflow")
+LIBRARIES = ("specflash", "torch", "transformers", "ray", "deepspeed", "mlflow", "numpy")
+GPU_FIELDS = ("name", "clocks.sm", "clocks.mem", "temperature.gpu", "power.draw", "driver_version")
 DRAFT_FILES = ("config.json", "model.safetensors")
 
 
@@ -43,9 +45,18 @@ def engine_fingerprint() -> str:
     return digest([contents, version("torch"), version("transformers")])
 
 
+@cache
 def describe_machine() -> dict[str, Any]:
-    return {"cpu": _cpu_name(), "cores": os.cpu_count(), "system": platform.platform(terse=True),
-            "python": platform.python_version()}
+    """What stays the same as long as the machine does."""
+    import torch  # here: nothing else in this module needs it
+    gpus = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
+    return {"cpu": _cpu_name(), "cores": os.cpu_count(), "instructions": torch.backends.cpu.get_cpu_capability(),
+            "gpus": gpus, "system": platform.platform(terse=True), "python": platform.python_version()}
+
+
+def machine_state() -> dict[str, Any]:
+    """What changes while it works: load, clocks, heat. A clock that cannot be read is None."""
+    return {"load": load_average(), "cpu_mhz": _cpu_mhz(), "gpus": _gpu_state()}
 
 
 def describe_code(settings: Settings) -> dict[str, Any]:
@@ -75,7 +86,28 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def _cpu_name() -> str:
+    names = _cpuinfo("model name")
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def _cpu_mhz() -> float | None:
+    """Mean over the cores, at this moment."""
+    clocks = [float(clock) for clock in _cpuinfo("cpu MHz")]
+    return round(sum(clocks) / len(clocks), 1) if clocks else None
+
+
+def _cpuinfo(field: str) -> list[str]:
+    """The field of every core."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
+    return [line.partition(":")[2].strip() for line in lines if line.startswith(field)]
+
+
+def _gpu_state() -> list[dict[str, str]]:
+    """Of each GPU what NVIDIA's own tool reads; empty where there is none."""
+    if shutil.which("nvidia-smi") is None:
+        return []
+    asked = subprocess.run(["nvidia-smi", f"--query-gpu={','.join(GPU_FIELDS)}", "--format=csv,noheader"],
+                           check=False, text=True, capture_output=True)
+    lines = asked.stdout.splitlines() if asked.returncode == 0 else []
+    return [dict(zip(GPU_FIELDS, map(str.strip, line.split(",")), strict=False)) for line in lines]

@@ -46,7 +46,7 @@ def ray_session(settings: Settings, num_cpus: float, num_gpus: float = 0) -> Ite
         _tell_if_short(num_cpus, num_gpus)
         yield
         return
-    if not _cluster_is_given():
+    if not cluster_is_given():
         with local_ray(num_cpus, None if num_gpus else 0):
             _check_gpus(num_gpus)
             yield
@@ -115,7 +115,8 @@ def use_threads(cpus: float) -> None:
     torch.set_num_threads(threads_for(cpus))
 
 
-def _cluster_is_given() -> bool:
+def cluster_is_given() -> bool:
+    """Whether stages are to join a cluster that is there. Raises UserError for an address that is no cluster's."""
     address = os.environ.get("RAY_ADDRESS", "")
     if address.startswith(("http://", "https://")):
         raise UserError(f"RAY_ADDRESS={address} is a dashboard, which only `ray job submit` understands; "

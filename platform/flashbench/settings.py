@@ -52,11 +52,19 @@ def whole_above_one(gpus: float) -> float:
     return gpus
 
 
+def each_once(names: tuple[Any, ...]) -> tuple[Any, ...]:
+    if len(set(names)) < len(names):
+        raise ValueError("one of them is named twice; take one out")
+    return names
+
+
 AtHome = BeforeValidator(at_home)
 Cpus = Annotated[float, Field(ge=1e-4, le=1024)]  # Ray counts in steps of 1e-4
 Gpus = Annotated[float, Field(ge=0), AfterValidator(whole_above_one)]
 Threads = Annotated[int, Field(ge=1, le=1024)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
+Temperature = Annotated[float, Field(ge=0)]
+ControlName = Literal["hf-generate", "hf-prompt-lookup", "hf-assisted"]
 
 
 class TargetSettings(Section):
@@ -151,15 +159,51 @@ class TaskSettings(Section):
 
 
 class BenchSettings(Section):
-    """`methods`: drafts that the experiment has settings for, and drafts that need no training."""
+    """`methods`: drafts that the experiment has settings for, and drafts that need no training.
+
+    also             further experiment files, each of another target: measured in the same run, with their own
+                     target, drafts, tasks, methods and assistant; all else is as it is said here
+    temperatures     `temperature: x` is short for a single one
+    repeats          of every prompt, each with the next seed
+    controls         what outside engines run beside ours at temperature 0, on every `controls_every`-th prompt
+    assistant        the control hf-assisted drafts with the model in this folder, which has the target's tokenizer
+    noise_every      vanilla runs a second time on every n-th prompt; 0: never, and the speed-ups stay unchecked
+    noise_band       vanilla against vanilla may differ by this share; beyond it the machine is too noisy
+    actors           processes that measure, each with an engine of its own and its CPUs and GPUs
+    """
 
     tasks: dict[str, TaskSettings] = Field(min_length=1)
     methods: tuple[str, ...] = Field(("vanilla", "eagle", "specflash"), min_length=1)
-    temperature: float = Field(0.0, ge=0)
+    also: tuple[Annotated[Path, AtHome], ...] = ()
+    temperatures: Annotated[tuple[Temperature, ...], AfterValidator(each_once)] = Field((0.0,), min_length=1)
     warmups: int = Field(2, ge=0)
     repeats: int = Field(1, ge=1)
     seed: Seed = 0
-    hf_control: bool = True
+    controls: Annotated[tuple[ControlName, ...], AfterValidator(each_once)] = ("hf-generate",)
+    controls_every: int = Field(1, ge=1)
+    assistant: Annotated[Path | None, AtHome] = None
+    noise_every: int = Field(1, ge=0)
+    noise_band: float = Field(0.10, gt=0)
+    actors: int = Field(1, ge=1)
+    cpus_per_actor: Cpus = 1
+    gpus_per_actor: Gpus = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_temperature(cls, tree: Any) -> Any:
+        if not isinstance(tree, dict) or "temperature" not in tree:
+            return tree
+        if "temperatures" in tree:
+            raise ValueError("say `temperature` or `temperatures`, not both")
+        rest = {key: value for key, value in tree.items() if key != "temperature"}
+        return rest | {"temperatures": [tree["temperature"]]}
+
+    @model_validator(mode="after")
+    def _assistant_is_named(self) -> "BenchSettings":
+        if "hf-assisted" in self.controls and self.assistant is None:
+            raise ValueError("the control hf-assisted needs `assistant`: the folder of a small language model "
+                             "with the target's tokenizer")
+        return self
 
 
 class TrackSettings(Section):

@@ -179,11 +179,12 @@ def _log_child(tracker: Tracker, parent: str, row: Mapping[str, Any], tags: Mapp
             "method": str(row["method"])}
 
     def fill(run: Run) -> None:
-        run.params({key: row[key] for key in ("target", "task", "method", "prompts", "tokens", "rounds")})
+        run.params({key: row[key] for key in ("target", "task", "temperature", "method", "prompts", "tokens",
+                                              "rounds")})
         positions = {f"acceptance_rate_pos{i}": rate for i, rate in enumerate(row["acceptance_by_position"])}
         run.metrics({**{key: row[key] for key in HEADLINES}, **positions})
 
-    tracker.log_once(f"{row['task']} · {row['method']}", digest([tags["comparison"], parent, row]), fill, tags)
+    tracker.log_once(f"{row['label']} · {row['method']}", digest([tags["comparison"], parent, row]), fill, tags)
 
 
 def _flat(values: Mapping[str, Any]) -> dict[str, float]:

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from dashboards.report import render_report
-from tests.flashbench.scripted import scripted_run
+from tests.flashbench.scripted import scripted_rows, scripted_run, scripted_summary
 
 VOID = {"meta", "link", "img", "br", "input", "hr"}
 
@@ -120,6 +120,19 @@ def test_a_broken_draft_is_named_and_a_short_run_is_not_for_quoting(tmp_path):
     assert "differs at token 3" in text
     assert "1 of 2" in text
     assert "every token is the target" not in text
+
+
+def test_a_refused_speed_up_is_a_dash_with_its_reason(tmp_path):
+    rows = [{**one, "dtype": "float16"} if one["method"] == "drafty" else one for one in scripted_rows()]
+    scripted_run(tmp_path)
+    (tmp_path / "summary.json").write_text(json.dumps(scripted_summary(rows)))
+    render_report(tmp_path, tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    Page(text)
+    shown = text.partition('<script type="application/json"')[0]
+    assert "drafty used dtype float16 in 2 answers where vanilla used bfloat16" in shown
+    assert "2.40×" not in shown
+    assert "–×" not in shown
 
 
 def test_a_run_without_a_benchmark_has_no_report(tmp_path):

@@ -36,9 +36,21 @@ def test_stages_run_in_order_with_the_same_settings(staged):
 def test_a_draft_that_is_not_lossless_is_never_timed(staged, capsys):
     settings, called, results = staged
     results["run_verify"] = False
-    assert run_demo(settings) is None
+    assert run_demo(settings) is False
     assert "error: the drafts are not lossless" in capsys.readouterr().err
     assert [stage for stage, _ in called] == list(STAGES[:4])
+
+
+def test_a_refused_speed_up_is_reported_and_fails_the_demo(staged, capsys):
+    settings, called, results = staged
+    assert run_demo(settings) is True
+    rows = [{**one, "dtype": "float16"} if one["method"] == "drafty" else one for one in scripted_rows()]
+    results["measure"] = scripted_summary(rows)
+    assert run_demo(settings) is False
+    said = capsys.readouterr()
+    assert "No speed-up of drafty, instruct; drafty, all in domain: drafty used dtype float16" in said.out
+    assert "error: some speed-ups are refused" in said.err
+    assert [stage for stage, _ in called[len(STAGES):]] == list(STAGES)
 
 
 def test_the_end_says_the_figures_and_how_to_look_at_them(staged, capsys):

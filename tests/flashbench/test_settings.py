@@ -102,6 +102,15 @@ def test_drafts_and_methods_are_names_of_the_catalogue(file, override, told):
     assert told in refusal(file, override, *(["drafts={eagle: {}}"] if "section" in told else []))
 
 
+def test_one_temperature_or_several(file):
+    assert load_settings(file).bench.temperatures == (0.0,)
+    assert load_settings(file, ["bench.temperature=0.7"]).bench.temperatures == (0.7,)
+    assert load_settings(file, ["bench.temperatures=[0, 1]"]).bench.temperatures == (0.0, 1.0)
+    assert "not both" in refusal(file, "bench.temperature=0", "bench.temperatures=[1]")
+    assert "named twice" in refusal(file, "bench.temperatures=[1, 1]")
+    assert "`bench.controls" in refusal(file, "bench.controls=[hf-genrate]")
+
+
 def test_methods_that_are_not_named_are_vanilla_and_every_draft(file):
     assert load_settings(file).bench.methods == load_settings(file).serve.methods == ("vanilla", "eagle", "specflash")
     settings = load_settings(file, ["drafts.specflash.k=7", "serve.port=1"])

@@ -14,24 +14,39 @@ import pyarrow.parquet as pq
 from specflash.files import write_whole
 
 VANILLA = "vanilla"
+AGAIN = "vanilla-again"
+"""Vanilla's second turn on the same prompt: what the machine alone makes of one and the same work."""
 HF_GENERATE = "hf-generate"
 PHASES = ("vision", "prefill", "draft_prefill", "draft", "verify", "other")
 Row = Mapping[str, Any]
 
 SCHEMA = pa.schema([
     ("target", pa.string()), ("task", pa.string()), ("out_of_domain", pa.bool_()),
-    ("sample", pa.string()), ("method", pa.string()), ("repeat", pa.int64()),
+    ("sample", pa.string()), ("temperature", pa.float64()), ("method", pa.string()), ("repeat", pa.int64()),
     ("turn", pa.int64()),             # place in the shuffled order of this prompt's methods
+    ("attempt", pa.int64()),          # above 0: it failed before, and was measured later than the others
+    ("worker", pa.string()),          # host and process that measured it
+    # what was really used, read when it was used
+    ("dtype", pa.string()), ("attention", pa.string()), ("device", pa.string()), ("threads", pa.int64()),
+    ("max_new_tokens", pa.int64()), ("top_p", pa.float64()), ("seed", pa.int64()),
     ("prompt_tokens", pa.int64()),    # visual tokens included
     ("ids", pa.list_(pa.int64())), ("tokens", pa.int64()),
     ("kept", pa.list_(pa.int64())), ("drafted", pa.list_(pa.int64())), ("committed", pa.list_(pa.int64())),
     ("seconds", pa.struct([(phase, pa.float64()) for phase in PHASES])),
     ("finish", pa.string()),
-    ("identical", pa.bool_()),        # same token ids as vanilla; null when sampling
+    ("identical", pa.bool_()),        # same token ids as vanilla; null when sampling, and without vanilla's
+    # where it is not: the first place that differs, how much (in logits) the target prefers its first choice
+    # there to the less liked of the two tokens, and whether rounding explains that
+    ("first_difference", pa.int64()), ("gap", pa.float64()), ("tie", pa.bool_()),
     ("question", pa.string()),
     ("text", pa.string()),            # the answer, special tokens left out
     ("pieces", pa.list_(pa.string())),  # text per token, for the few prompts the report shows
 ])
+
+
+def asked(row: Row) -> str:
+    """What is paired: the prompt of a row, and the temperature where text is sampled."""
+    return f"{row['task']}/{row['sample']}" + (f"@{row['temperature']:g}" if row.get("temperature") else "")
 
 
 def write_rows(rows: Sequence[Row], path: Path) -> None:

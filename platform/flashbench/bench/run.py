@@ -1,64 +1,65 @@
 """The bench stage: measure what is missing, then rows → Parquet → summary.json.
 
-It knows when to measure and where results lie; how to time is in measure.py, what the numbers
-mean in summary.py.
+It knows when to measure and where results lie; who measures is in worker.py, how to time in measure.py,
+what the numbers mean in summary.py.
 """
 
-import gc
-from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from flashbench.bench.answers import write_answers
-from flashbench.bench.measure import measure_prompt, thumbnail, warm_up
-from flashbench.bench.methods import Engine, conditions_fingerprint, draft_fingerprints, load_engine
-from flashbench.bench.prompts import BenchPrompt, bench_prompts, warmup_prompts
+from flashbench.bench.methods import conditions_fingerprint, draft_fingerprints
+from flashbench.bench.plan import Experiment, Piece, make_plan
+from flashbench.bench.results import Results
 from flashbench.bench.rows import write_rows
-from flashbench.bench.summary import control, overall, summarise
+from flashbench.bench.summary import summarise
 from flashbench.bench.table import show_summary
+from flashbench.bench.worker import measured
 from flashbench.console import note, progress
-from flashbench.fingerprint import describe_code, describe_machine, digest, load_average
+from flashbench.fingerprint import describe_code, describe_machine, digest
 from flashbench.journal import Journal, Record, write_json
 from flashbench.lock import sole_writer
 from flashbench.settings import Settings, save_settings
 from flashbench.track import log_comparison
 from specflash.targets import target_fingerprint
+from specflash.targets.folder import folder_fingerprint
 
-SHOWN_PER_TASK = 2
-FORMAT = 1
+FORMAT = 2
 Summary = dict[str, Any]
 
 
-def run_bench(settings: Settings) -> Summary:
-    """Measure, then write the report and the MLflow runs."""
+@dataclass(frozen=True)
+class Planned:
+    """An experiment, and the hash of what its times depend on besides the piece."""
+
+    experiment: Experiment
+    conditions: str
+
+    def fingerprint(self, piece: Piece) -> str:
+        prompt = piece.prompt
+        return digest([self.conditions, piece.temperature, sorted(piece.methods), piece.repeats, piece.seed,
+                       piece.shown, prompt.max_new_tokens, prompt.out_of_domain])
+
+
+def run_bench(settings: Settings) -> bool:
+    """Measure, then write the report and the MLflow runs; returns whether every comparison is valid."""
     summary = measure(settings)
     show_summary(summary)
     for line in publish(settings, summary):
         note(f"not recorded in MLflow: {line}")
-    return summary
+    return summary["valid"]
 
 
 def measure(settings: Settings) -> Summary:
     """Time every prompt that has no finished rows yet and write `bench/rows.parquet` and `summary.json`.
 
-    Killed at any moment, it goes on with the first unfinished prompt when called again.
+    Killed at any moment, it goes on with the first unfinished prompt when called again; of a prompt on which a
+    method failed, that method alone is tried again.
     """
     with sole_writer(settings.run / "bench", "bench"):
         return _measure_missing(settings)
-
-
-def _measure_missing(settings: Settings) -> Summary:
-    prompts = bench_prompts(settings)
-    journal = Journal(settings.run / "bench" / "rows.jsonl")
-    conditions = _conditions(settings)
-    missing = [prompt for prompt in prompts if journal.find(prompt.key, _fingerprint(conditions, prompt)) is None]
-    if missing:
-        _measure(settings, missing, journal, lambda prompt: _fingerprint(conditions, prompt))
-    reused = len(prompts) - len(missing)
-    if reused:
-        note(f"bench: {reused} of {len(prompts)} prompts were measured before under the same conditions; reused")
-    records = [journal.get(prompt.key, _fingerprint(conditions, prompt)) for prompt in prompts]
-    return _write(settings, records)
 
 
 def publish(settings: Settings, summary: Summary) -> list[str]:
@@ -70,73 +71,90 @@ def publish(settings: Settings, summary: Summary) -> list[str]:
     return log_comparison(settings, summary, report, settings.run / "figures")
 
 
-def _measure(settings: Settings, prompts: list[BenchPrompt], journal: Journal,
-             fingerprint: Callable[[BenchPrompt], str]) -> None:
-    bench, code = settings.bench, describe_code(settings)
-    engine = load_engine(settings, settings.target.dtype)
-    for prompt in warmup_prompts(settings):
-        warm_up(engine, prompt, bench)
-    shown = _first_of_each_task(bench_prompts(settings))
-    with progress("bench", len(prompts)) as advance:
-        for prompt in prompts:
-            journal.add(_measured(engine, prompt, settings, prompt.key in shown)
-                        | {"fingerprint": fingerprint(prompt), "code": code})
+def _measure_missing(settings: Settings) -> Summary:
+    journal = Journal(settings.run / "bench" / "rows.jsonl")
+    plan = [Planned(each, _conditions(each.settings)) for each in make_plan(settings)]
+    for planned in plan:
+        _measure(planned, journal, describe_code(settings))
+    records = [journal.get(piece.key, planned.fingerprint(piece)) for planned in plan
+               for piece in planned.experiment.pieces]
+    return _write(settings, [planned.experiment for planned in plan], records)
+
+
+def _measure(planned: Planned, journal: Journal, code: Record) -> None:
+    pieces, settings = planned.experiment.pieces, planned.experiment.settings
+    earlier = {piece.key: journal.find(piece.key, planned.fingerprint(piece)) for piece in pieces}
+    missing = [piece for piece in pieces if earlier[piece.key] is None or earlier[piece.key]["failures"]]
+    reused = len(pieces) - len(missing)
+    if reused:
+        note(f"bench: {reused} of {len(pieces)} prompts were measured before under the same conditions; reused")
+    if not missing:
+        return
+    by_key = {piece.key: piece for piece in missing}
+    with progress("bench", len(missing)) as advance:
+        for record in measured(settings, [(piece, earlier[piece.key]) for piece in missing]):
+            journal.add(record | {"fingerprint": planned.fingerprint(by_key[record["key"]]), "code": code})
             advance()
-    del engine
-    gc.collect()
 
 
-def _measured(engine: Engine, prompt: BenchPrompt, settings: Settings, shown: bool) -> Record:
-    load = load_average()
-    rows = measure_prompt(engine, prompt, settings.bench, shown)
-    return {"key": prompt.key, "rows": rows, "picture": thumbnail(prompt) if shown else None,
-            "load": load, "device": engine.target.device.type,
-            "at": datetime.now(UTC).isoformat(timespec="seconds")}
-
-
-def _first_of_each_task(prompts: Iterable[BenchPrompt]) -> set[str]:
-    """The prompts whose text and picture the report shows."""
-    by_task: dict[str, list[str]] = {}
-    for prompt in prompts:
-        by_task.setdefault(prompt.task, []).append(prompt.key)
-    return {key for keys in by_task.values() for key in keys[:SHOWN_PER_TASK]}
-
-
-def _conditions(settings: Settings) -> Record:
-    """Everything a measured time depends on besides the prompt."""
+def _conditions(settings: Settings) -> str:
+    """Everything a measured time depends on besides the piece."""
     bench = settings.bench
-    return {"engine": conditions_fingerprint(settings, settings.target.dtype),
-            "drafts": draft_fingerprints(settings), "machine": describe_machine(),
-            "temperature": bench.temperature, "repeats": bench.repeats, "warmups": bench.warmups,
-            "seed": bench.seed, "hf_control": bench.hf_control}
+    assistant = bench.assistant and folder_fingerprint(bench.assistant)
+    return digest([conditions_fingerprint(settings, settings.target.dtype), draft_fingerprints(settings),
+                   describe_machine(), bench.warmups, assistant, bench.actors, bench.gpus_per_actor > 0])
 
 
-def _fingerprint(conditions: Record, prompt: BenchPrompt) -> str:
-    return digest([conditions, prompt.max_new_tokens, prompt.out_of_domain])
-
-
-def _write(settings: Settings, records: list[Record]) -> Summary:
-    rows = [row for record in records for row in record["rows"]]
-    write_rows(rows, settings.run / "bench" / "rows.parquet")
-    write_answers(rows, settings.run / "bench", datetime.fromisoformat(records[-1]["at"]))
-    pictures = {record["key"]: record["picture"] for record in records if record["picture"]}
-    write_json(settings.run / "bench" / "pictures.json", pictures)
-    bench, last = settings.bench, records[-1]
+def _write(settings: Settings, plan: Sequence[Experiment], records: list[Record]) -> Summary:
+    rows, failures = ([each for record in records for each in record[name]] for name in ("rows", "failures"))
+    folder, last = settings.run / "bench", max(records, key=lambda record: record["at"])
+    write_rows(rows, folder / "rows.parquet")
+    write_answers(rows, folder, datetime.fromisoformat(last["at"]))
+    write_json(folder / "pictures.json", {_picture_key(record): record["picture"] for record in records
+                                          if record["picture"] and record["rows"]})
+    pieces = [piece for experiment in plan for piece in experiment.pieces]
     summary = {
-        "format": FORMAT, "name": settings.name, "target": settings.target.name,
+        "format": FORMAT, "name": settings.name, "target": _all(one.settings.target.name for one in plan),
         "measured_at": last["at"], "quotable": settings.quotable,
         "claim_level": f"measured on {'GPU' if last['device'] == 'cuda' else 'CPU'}",
-        "conditions": {"dtype": settings.target.dtype, "temperature": bench.temperature,
-                       "repeats": bench.repeats, "warmups": bench.warmups, "seed": bench.seed,
-                       "threads": settings.threads, "device": last["device"]},
-        "rows": summarise(rows), "overall": overall(rows), "control": control(rows),
-        "fingerprint": {
-            "machine": describe_machine(), "code": last["code"],
-            "target": target_fingerprint(settings.target.name, settings.target.weights),
-            "drafts": draft_fingerprints(settings),
-            "load": {"before": records[0]["load"], "after": last["load"],
-                     "highest": max(record["load"] for record in records)}},
-        "result": digest(rows)}
+        "conditions": _told_conditions(plan, last),
+        **summarise(Results(pieces, rows, failures), settings.bench.noise_band),
+        "fingerprint": _fingerprint(plan, records, last), "result": digest(rows)}
     write_json(settings.run / "summary.json", summary)
-    save_settings(settings, settings.run / "bench" / "settings.yaml")
+    save_settings(settings, folder / "settings.yaml")
     return summary
+
+
+def _told_conditions(plan: Sequence[Experiment], last: Record) -> Record:
+    bench = plan[0].settings.bench
+    return {"dtype": _all(one.settings.target.dtype for one in plan),
+            "temperature": ", ".join(f"{each:g}" for each in bench.temperatures), "repeats": bench.repeats,
+            "warmups": bench.warmups, "seed": bench.seed, "threads": plan[0].settings.threads,
+            "actors": bench.actors, "device": last["device"]}
+
+
+def _fingerprint(plan: Sequence[Experiment], records: list[Record], last: Record) -> Record:
+    """What the result depends on. A draft of a further target is named after it."""
+    targets = {one.settings.target.name: target_fingerprint(one.settings.target.name, one.settings.target.weights)
+               for one in plan}
+    first, *others = plan
+    drafts = draft_fingerprints(first.settings)
+    for other in others:
+        drafts |= {f"{other.settings.target.name}/{name}": each
+                   for name, each in draft_fingerprints(other.settings).items()}
+    in_time = sorted(records, key=lambda record: record["at"])
+    return {"machine": last["machine"], "code": last["code"], "target": next(iter(targets.values())),
+            "targets": targets, "drafts": drafts,
+            "load": {"before": in_time[0]["before"]["load"], "after": last["after"]["load"],
+                     "highest": max(record[side]["load"] for record in records for side in ("before", "after"))},
+            "state": {"before": in_time[0]["before"], "after": last["after"]}}
+
+
+def _picture_key(record: Record) -> str:
+    row = record["rows"][0]
+    return f"{row['task']}/{row['sample']}"
+
+
+def _all(names: Any) -> str:
+    """Each once, in order."""
+    return ", ".join(dict.fromkeys(names))

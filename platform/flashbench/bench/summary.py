@@ -1,157 +1,127 @@
-"""From rows to one line per target × task × method. It measures nothing and knows no model.
+"""From results to the lines of the summary: who is compared with whom, and what is refused.
 
-Every convention comes from `specflash.metrics`; nothing is rounded here, so the page, MLflow and
-the Parquet rows agree to the last digit.
+It measures nothing and knows no model; the numbers of a line are made in lines.py, the reasons against it in
+validity.py.
 """
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flashbench.bench.rows import HF_GENERATE, PHASES, VANILLA, Row
+from flashbench.bench.lines import (
+    WINDOWS,
+    Line,
+    acceptance,
+    accounts,
+    agreement,
+    around,
+    counts,
+    decode_identity,
+    durations,
+    no_speedup,
+    speedup,
+)
+from flashbench.bench.results import Results, answers
+from flashbench.bench.rows import AGAIN, VANILLA
+from flashbench.bench.validity import reasons
 from specflash import metrics
-from specflash.conventions import accept_length_conventions
-from specflash.intervals import Interval
-from specflash.metrics import DECODE, E2E, Window
+from specflash.metrics import E2E
 
-Line = dict[str, Any]
+ALL_TASKS = "all in domain"
 
 
-def summarise(rows: Sequence[Row]) -> list[Line]:
-    """One line per target × task × method, in the order of the rows' first appearance.
-
-    The outside control is no method of ours and gets no line: see `control`.
+def summarise(results: Results, noise_band: float) -> dict[str, Any]:
+    """rows      one line per target × task × temperature × method of ours
+    overall   the same over all tasks of the drafts' domain, with the geometric mean over the tasks
+    controls  one line per target × task × outside control: R_e2e over our vanilla
+    noise     one line per target: vanilla against vanilla
+    refusals  every reason against a speed-up, and the lines that have none because of it
+    failures  what a method raised
+    valid     nothing is refused
     """
+    noise = {each["target"]: _noise(results.part(**each), each["target"], noise_band)
+             for each in results.distinct("target")}
+    rows = [_line(results, cell, method, noise) for cell in results.distinct("target", "task", "temperature")
+            for method in results.part(**cell).methods()]
+    overall = [line for cell in results.distinct("target", "temperature")
+               for line in _overall(results, cell, noise, rows)]
+    controls = [_control(results, cell, name, noise) for cell in results.distinct("target", "task", "temperature")
+                for name in results.part(**cell).controls()]
+    refusals = _refusals([*rows, *overall, *controls])
+    return {"rows": rows, "overall": overall, "controls": controls, "noise": list(noise.values()),
+            "refusals": refusals, "failures": [dict(failure) for failure in results.failures], "valid": not refusals}
+
+
+def _line(results: Results, cell: Mapping[str, Any], method: str, noise: Mapping[str, Line]) -> Line:
+    part = results.part(**cell)
+    return _labels(results, part, cell, method) | _numbers(part, method, noise[cell["target"]])
+
+
+def _overall(results: Results, cell: Mapping[str, Any], noise: Mapping[str, Line], rows: Sequence[Line]) -> list[Line]:
+    """Where every task is out of domain, over all of them."""
+    everything = results.part(**cell)
+    inside = everything.part(out_of_domain=False)
+    inside = inside if inside.pieces else everything
+    tasks = {each["task"] for each in inside.distinct("task")}
     lines = []
-    for target, task in dict.fromkeys((row["target"], row["task"]) for row in rows):
-        of_task = [row for row in rows if (row["target"], row["task"]) == (target, task)]
-        lines += [_line(task, _of(of_task, method), _of(of_task, VANILLA)) for method in ordered_methods(of_task)]
-    return lines
-
-
-def overall(rows: Sequence[Row]) -> list[Line]:
-    """The same per method over all tasks that belong to the drafts' domain, pooled.
-
-    `speedup_*_geomean` is the geometric mean over those tasks.
-    """
-    inside = [row for row in rows if not row["out_of_domain"]] or list(rows)
-    tasks = summarise(inside)
-    lines = []
-    for method in ordered_methods(inside):
-        line = _line("all in domain", _of(inside, method), _of(inside, VANILLA))
-        for window in ("decode", "e2e"):
-            values = [task[f"speedup_{window}"] for task in tasks if task["method"] == method]
-            known = [value for value in values if value is not None]
-            line[f"speedup_{window}_geomean"] = metrics.geometric_mean(known) if known else None
+    for method in inside.methods():
+        line = _labels(results, inside, {**cell, "task": ALL_TASKS}, method)
+        line |= _numbers(inside, method, noise[cell["target"]])
+        mine = [row for row in rows if row["task"] in tasks and row["method"] == method
+                and all(row[name] == value for name, value in cell.items())]
+        for window in WINDOWS:
+            values = [row[f"speedup_{window}"] for row in mine if row[f"speedup_{window}"] is not None]
+            line[f"speedup_{window}_geomean"] = metrics.geometric_mean(values) \
+                if values and not line["refused"] else None
         lines.append(line)
     return lines
 
 
-def control(rows: Sequence[Row]) -> list[Line]:
-    """Per task: our vanilla against the library's own `generate`; above 1, ours is the faster one."""
-    lines = []
-    for task in dict.fromkeys(row["task"] for row in rows if row["method"] == HF_GENERATE):
-        theirs, ours = (_of([row for row in rows if row["task"] == task], name) for name in (HF_GENERATE, VANILLA))
-        ratio = metrics.speedup(_accounts(ours), _accounts(theirs), E2E)
-        interval = metrics.speedup_interval(_accounts(ours), _accounts(theirs), E2E)
-        lines.append({"task": task, "vanilla_over_hf": ratio.pooled,
-                      "vanilla_over_hf_interval": [interval.low, interval.high],
-                      "identical_share": _identical_share(theirs), "answers": len(theirs)})
-    return lines
+def _control(results: Results, cell: Mapping[str, Any], name: str, noise: Mapping[str, Line]) -> Line:
+    """Below 1, the outside engine is slower than our vanilla."""
+    part = results.part(**cell)
+    refused = reasons(name, part, noise[cell["target"]])
+    asked = part.asked_of(name)
+    rows, baseline = asked.of(name), asked.of(VANILLA)
+    return {**_labels(results, part, cell, name), "refused": refused, **counts(rows), **agreement(rows),
+            **(no_speedup("e2e") if refused else speedup("e2e", rows, baseline))}
 
 
-def ordered_methods(rows: Sequence[Row]) -> list[str]:
-    """Vanilla first, then by name of appearance in a stable order; the control is left out."""
-    names = sorted({row["method"] for row in rows} - {VANILLA, HF_GENERATE})
-    return [VANILLA, *names]
+def _labels(results: Results, part: Results, cell: Mapping[str, Any], method: str) -> Line:
+    """label: what tells the line's prompts from those of other lines, as short as the plan allows."""
+    several = [name for name in ("target", "temperature") if len(results.distinct(name)) > 1]
+    words = {"target": str(cell["target"]), "temperature": f"T = {cell['temperature']:g}"}
+    return {**cell, "label": " · ".join([cell["task"], *(words[name] for name in several)]),
+            "out_of_domain": part.pieces[0].prompt.out_of_domain, "method": method}
 
 
-def _line(task: str, rows: Sequence[Row], baseline: Sequence[Row]) -> Line:
-    accounts, reference = _accounts(rows), _accounts(baseline)
-    length = metrics.accept_length(accounts)
-    line = {
-        "target": rows[0]["target"], "task": task, "out_of_domain": rows[0]["out_of_domain"],
-        "method": rows[0]["method"], "prompts": len({account.prompt for account in accounts}), "answers": len(rows),
-        "tokens": sum(row["tokens"] for row in rows), "rounds": sum(account.passes for account in accounts),
-        "accept_length": _finite(length.pooled),
-        "accept_length_interval": _around(length.pooled, lambda: metrics.accept_length_interval(accounts)),
-        "accept_length_mean": _finite(length.mean_per_sample),
-        "accept_length_flashsd_steps": _finite(length.flashsd_steps),
-        "accept_length_flashsd_idx": _finite(length.flashsd_idx),
-        "accept_length_conventions": {
-            name: _finite(value) for name, value in accept_length_conventions(accounts).items()},
-        "acceptance_by_position": list(length.joint),
-        "acceptance_given_previous": [_finite(share) for share in length.conditional],
-        **_speedup("decode", accounts, reference, DECODE), **_speedup("e2e", accounts, reference, E2E),
-        "identical_share": _identical_share(rows), **_seconds(accounts)}
-    return {**line, **_identity(line, metrics.speedup(accounts, reference, DECODE).pooled, reference)}
+def _numbers(part: Results, method: str, noise: Line) -> Line:
+    refused = reasons(method, part, noise)
+    rows, baseline = part.of(method), part.of(VANILLA)
+    line = {"refused": refused, **counts(rows), **acceptance(rows), **agreement(rows), **durations(rows)}
+    for window in WINDOWS:
+        line |= no_speedup(window) if refused else speedup(window, rows, baseline)
+    predicted, measured = (None, None) if refused else decode_identity(accounts(rows), accounts(baseline))
+    return line | {"speedup_decode_predicted": predicted,
+                   "speedup_decode_deviation": None if predicted is None else predicted / measured - 1}
 
 
-def _speedup(name: str, rows: list[metrics.Row], baseline: list[metrics.Row], window: Window) -> Line:
-    value = metrics.speedup(rows, baseline, window)
-    return {f"speedup_{name}": _finite(value.pooled),
-            f"speedup_{name}_interval": _around(value.pooled,
-                                                lambda: metrics.speedup_interval(rows, baseline, window)),
-            f"speedup_{name}_mean_of_ratios": _finite(value.mean_of_ratios),
-            f"speedup_{name}_ratio_of_means": _finite(value.ratio_of_means),
-            f"speedup_{name}_prompt_geomean": _finite(value.geometric_mean)}
+def _noise(results: Results, target: str, band: float) -> Line:
+    """Vanilla's second run against its first, end to end: seconds per token, above 1 where the second was slower."""
+    first, second = answers(results.of(VANILLA)), answers(results.of(AGAIN))
+    both = [place for place in second if place in first]
+    line = {"target": target, "prompts": len(both), "band": band}
+    if not both:
+        return line | {"ratio": None, "ratio_interval": [None, None], "verdict": "unchecked"}
+    before, after = (accounts([some[place] for place in both]) for some in (first, second))
+    value = metrics.speedup(before, after, E2E).pooled
+    within = 1 / (1 + band) <= value <= 1 + band
+    interval = around(value, lambda: metrics.speedup_interval(before, after, E2E))
+    return line | {"ratio": value, "ratio_interval": interval, "verdict": "quiet" if within else "noisy"}
 
 
-def _seconds(rows: list[metrics.Row]) -> Line:
-    """Latency as serving people name it, and where the time went."""
-    seconds = {phase: sum(row.seconds[phase] for row in rows) for phase in PHASES}
-    rounds = sum(row.passes for row in rows)
-    decode_tokens, tokens = (sum(getattr(row, name) for row in rows) for name in ("decode_tokens", "tokens"))
-    first = seconds["vision"] + seconds["prefill"]
-    total = sum(seconds.values())
-    return {"seconds": seconds,
-            "seconds_per_round": {phase: _ratio(seconds[phase], rounds) for phase in DECODE.phases},
-            "ttft_ms": 1000 * first / len(rows),
-            "tpot_ms": _scaled(1000, _ratio(total - first, decode_tokens)),
-            "output_tps": tokens / total}
-
-
-def _identity(line: Line, speedup: float, baseline: list[metrics.Row]) -> Line:
-    """R_decode against A · t_AR / (t_verify + t_draft), ALGORITHMS §5: the rest of a round is the deviation."""
-    seconds, tokens = (sum(values) for values in zip(*(row.within(DECODE) for row in baseline), strict=True))
-    per_round = line["seconds_per_round"]
-    if line["accept_length"] is None or not tokens:
-        return {"speedup_decode_predicted": None, "speedup_decode_deviation": None}
-    predicted = line["accept_length"] * (seconds / tokens) / (per_round["verify"] + per_round["draft"])
-    return {"speedup_decode_predicted": predicted, "speedup_decode_deviation": predicted / speedup - 1}
-
-
-def _identical_share(rows: Sequence[Row]) -> float | None:
-    known = [row["identical"] for row in rows if row["identical"] is not None]
-    return sum(known) / len(known) if known else None
-
-
-def _accounts(rows: Sequence[Row]) -> list[metrics.Row]:
-    """Rows as the metrics read them; repeats share their prompt and are added up there."""
-    return [metrics.Row(f"{row['task']}/{row['sample']}", row["kept"], row["drafted"], row["committed"],
-                        row["seconds"]) for row in rows]
-
-
-def _of(rows: Sequence[Row], method: str) -> list[Row]:
-    return [row for row in rows if row["method"] == method]
-
-
-def _around(value: float, interval: Callable[[], Interval]) -> list[float | None]:
-    """[low, high]; nothing encloses a value that does not exist."""
-    if not math.isfinite(value):
-        return [None, None]
-    found = interval()
-    return [found.low, found.high]
-
-
-def _finite(value: float) -> float | None:
-    """JSON has no nan: what nothing was measured for is null."""
-    return value if math.isfinite(value) else None
-
-
-def _ratio(part: float, whole: float) -> float | None:
-    return part / whole if whole else None
-
-
-def _scaled(factor: float, value: float | None) -> float | None:
-    return None if value is None else factor * value
+def _refusals(lines: Sequence[Line]) -> list[Line]:
+    found: dict[str, list[str]] = {}
+    for line in lines:
+        for reason in line["refused"]:
+            found.setdefault(reason, []).append(f"{line['method']}, {line['label']}")
+    return [{"reason": reason, "lines": names} for reason, names in found.items()]

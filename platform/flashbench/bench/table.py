@@ -8,15 +8,24 @@ from flashbench.console import note, say, table
 Line = Mapping[str, Any]
 
 COLUMNS = ("task", "method", "A", "R decode [95 %]", "R e2e [95 %]", "identical", "prompts", "tokens/s")
+CONTROL_COLUMNS = ("task", "control", "R e2e [95 %]", "identical", "prompts")
 
 
 def show_summary(summary: Mapping[str, Any]) -> None:
     conditions = summary["conditions"]
     table(f"{summary['target']} · {conditions['dtype']} · {summary['claim_level']}", COLUMNS,
           [_cells(line) for line in [*summary["rows"], *summary["overall"]]])
-    for line in summary["control"]:
-        say(f"{line['task']}: our vanilla is {line['vanilla_over_hf']:.2f} times as fast as transformers' own "
-            f"`generate` (same tokens in {share(line['identical_share'])} of the answers)")
+    if summary["controls"]:
+        table("Outside controls, against our vanilla", CONTROL_COLUMNS,
+              [_control_cells(line) for line in summary["controls"]])
+    for line in summary["noise"]:
+        say(_noise(line))
+    for refusal in summary["refusals"]:
+        say(f"No speed-up of {'; '.join(refusal['lines'])}: {refusal['reason']}")
+    for line in summary["rows"]:
+        if line["retried"]:
+            say(f"{line['method']}, {line['label']}: {line['retried']} answers failed at first and were measured later "
+                "than vanilla's")
     if not summary["quotable"]:
         note("These numbers come from a shortened run and are not for quoting.")
 
@@ -26,17 +35,29 @@ def share(value: float | None) -> str:
 
 
 def _cells(line: Line) -> Sequence[str]:
-    name = line["task"] + (" (out of domain)" if line["out_of_domain"] else "")
+    name = line["label"] + (" (out of domain)" if line["out_of_domain"] else "")
     return (name, line["method"], _number(line["accept_length"]), _with_interval(line, "speedup_decode"),
             _with_interval(line, "speedup_e2e"), share(line["identical_share"]), str(line["prompts"]),
             _number(line["output_tps"], 1))
 
 
+def _control_cells(line: Line) -> Sequence[str]:
+    return (line["label"], line["method"], _with_interval(line, "speedup_e2e"), share(line["identical_share"]),
+            str(line["prompts"]))
+
+
+def _noise(line: Line) -> str:
+    if line["verdict"] == "unchecked":
+        return f"{line['target']}: the speed-ups are unchecked, for vanilla never ran twice (bench.noise_every)"
+    return (f"{line['target']}: vanilla's second run took {_with_interval(line, 'ratio')} times as long as its first "
+            f"on {line['prompts']} prompts: {line['verdict']} ({100 * line['band']:g} % are allowed)")
+
+
 def _with_interval(line: Line, key: str) -> str:
-    low, high = line[f"{key}_interval"]
     if line[key] is None:
         return "–"
-    return f"{line[key]:.2f} [{low:.2f}, {high:.2f}]"
+    low, high = line[f"{key}_interval"]
+    return f"{line[key]:.2f}" + (" [one prompt]" if low is None else f" [{low:.2f}, {high:.2f}]")
 
 
 def _number(value: float | None, digits: int = 2) -> str:

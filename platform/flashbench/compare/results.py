@@ -11,11 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from flashbench.bench.rows import asked
 from flashbench.compare.answers import read_answers
 from specflash.errors import UserError
 from specflash.metrics import DECODE, E2E, Row
 
 COLUMNS = ("task", "sample", "method", "kept", "drafted", "committed", "seconds")
+LABELS = ("target", "temperature")
+"""Where they are there, they tell apart what was asked several times."""
 Windows = dict[str, dict[str, np.ndarray]]
 """window ("decode", "e2e") -> prompt -> [seconds, tokens]"""
 
@@ -49,9 +52,11 @@ def read_result(path: Path) -> Result:
 
 
 def _read_rows(path: Path, name: str) -> Result:
-    result = Result(name)
-    for row in _rows(path):
-        account = Row(f"{row['task']}/{row['sample']}", row["kept"], row["drafted"], row["committed"], row["seconds"])
+    result, rows = Result(name), _rows(path)
+    several = len({row.get("target") for row in rows}) > 1
+    for row in rows:
+        prompt = f"{row['target']}/{asked(row)}" if several else asked(row)
+        account = Row(prompt, row["kept"], row["drafted"], row["committed"], row["seconds"])
         result.add(row["method"], "e2e", account.prompt, *account.within(E2E))
         # The outside control has all its time in `other`: what its decoding took is not known.
         if account.decode_tokens and account.seconds["prefill"]:
@@ -69,7 +74,7 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     missing = [name for name in COLUMNS if name not in table.column_names]
     if missing:
         raise UserError(f"{path} holds no benchmark rows: it has no column `{missing[0]}`")
-    return table.select(COLUMNS).to_pylist()
+    return table.select([*COLUMNS, *(name for name in LABELS if name in table.column_names)]).to_pylist()
 
 
 def _read_answer_file(path: Path) -> Result:

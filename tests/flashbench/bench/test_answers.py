@@ -8,7 +8,7 @@ import pytest
 
 from flashbench.bench.answers import answer_lines, write_answers
 from flashbench.bench.summary import summarise
-from tests.flashbench.scripted import row, scripted_rows
+from tests.flashbench.scripted import planned, row, scripted_rows
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -45,7 +45,7 @@ def test_repeats_are_the_choices_of_one_line():
 
 def test_the_speed_scripts_ratio_is_our_ratio_of_means(tmp_path):
     write_answers(scripted_rows(), tmp_path, AT)
-    (ours,) = [line for line in summarise(scripted_rows()) if line["method"] == "drafty"]
+    (ours,) = [line for line in summarise(planned(scripted_rows()), 0.1)["rows"] if line["method"] == "drafty"]
     ratio = speed(tmp_path / "answers-drafty.jsonl") / speed(tmp_path / "answers-vanilla.jsonl")
     assert ratio == pytest.approx(ours["speedup_e2e_ratio_of_means"])
 
@@ -63,3 +63,10 @@ def test_one_file_per_method_and_none_of_a_method_that_is_gone(tmp_path):
         "answers-vanilla.jsonl", "answers-drafty.jsonl", "answers-hf-generate.jsonl"}
     write_answers([row("vanilla", "p1", [0], {"verify": 1.0})], tmp_path, AT)
     assert [path.name for path in tmp_path.iterdir()] == ["answers-vanilla.jsonl"]
+
+
+def test_temperatures_are_files_of_their_own_and_their_prompts_are_others(tmp_path):
+    rows = [row("vanilla", "p1", [0], {"verify": 1.0}), row("vanilla", "p1", [0], {"verify": 1.0}, temperature=0.7)]
+    write_answers(rows, tmp_path, AT)
+    assert {path.name: read(path)[0]["question_id"] for path in tmp_path.iterdir()} == {
+        "answers-vanilla-0.0.jsonl": "instruct/p1", "answers-vanilla-0.7.jsonl": "instruct/p1@0.7"}

@@ -207,6 +207,33 @@ def test_a_wide_interval_passes_unless_strict_and_says_what_it_needs(tmp_path, c
     assert re.search(r"\d \[\d\.\d{3}, \d\.\d{3}\]", shown)
 
 
+def test_a_planted_slow_down_of_3_percent_is_found_by_the_command_at_the_prompts_it_asks_for(tmp_path, capsys):
+    def sides(prompts: int, seed: int) -> list[str]:
+        before, after = many(prompts, 1.0, noise=0.08, seed=seed), many(prompts, 1.03, noise=0.08, seed=seed + 1)
+        return [str(parquet(tmp_path / f"{prompts}-{name}.parquet", rows))
+                for name, rows in (("a", before), ("b", after))]
+
+    def compared(paths: list[str]) -> int:
+        with pytest.raises(SystemExit) as caught:
+            main(["compare", *paths, "--tolerance", "0.03"])
+        return caught.value.code
+
+    assert compared(sides(40, seed=1)) == 0
+    needed = [int(number) for number in re.findall(r"about (\d+) would", capsys.readouterr().out)]
+    assert min(needed) > 40
+    assert compared(sides(max(needed), seed=3)) == 1
+
+
+def test_temperatures_and_targets_are_other_prompts(tmp_path):
+    cold, warm = many(8), [{**one, "temperature": 0.7} for one in slower(many(8), 1.5)]
+    one = result(tmp_path, "one", cold)
+    both = result(tmp_path, "both", [*cold, *warm])
+    assert [(found.prompts, found.left_out, found.ratio) for found in compare(one, both, 0.03)] == [(8, 8, 1.0)] * 2
+    two = [*cold, *({**each, "target": "small"} for each in cold)]
+    (decode, _) = compare(result(tmp_path, "two", two), result(tmp_path, "slow", slower(two, 2.0)), 0.03)
+    assert (decode.prompts, decode.ratio) == (16, pytest.approx(2))
+
+
 def test_every_later_result_is_held_against_the_first(tmp_path):
     good, bad = (parquet(tmp_path / f"{name}.parquet", many(8, by)) for name, by in (("good", 1.0), ("bad", 1.5)))
     assert run_compare([good, good, good], tolerance=0.03)
