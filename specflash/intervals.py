@@ -5,9 +5,10 @@ It knows neither what is summed nor which method is whose; `columns` come from m
 One prompt says nothing of the others and has no interval. From 2 to 5 the interval is Student's, about
 the logarithm, with the jackknife's error: the bootstrap cannot leave the range of the prompts it has, and
 even the extremes of 5 enclose their law's middle in less than 95 % of the cases (1 - 2/2⁵). From 6 on it
-is the bootstrap's. The plain percentile interval of few prompts is too narrow: its variance lacks n / (n - 1), and it has the
-normal law's quantiles where Student's belong. So the quantiles taken are widened (Hesterberg 2015,
-"What teachers should know about the bootstrap", §5.4): instead of 2.5 % those at Φ(-√(n / (n-1)) t).
+is the bootstrap's, whose plain percentiles are too narrow for few prompts: their variance lacks
+n / (n - 1), and they are the normal law's where Student's belong. So the quantiles taken are widened
+(Hesterberg 2015, "What teachers should know about the bootstrap", §5.4): instead of 2.5 % those at
+Φ(-√(n / (n-1)) t).
 """
 
 import math

@@ -11,7 +11,7 @@ from flashbench.bench.rows import AGAIN, HF_GENERATE, VANILLA, read_rows
 from flashbench.ray_session import ray_session
 from tests.flashbench.experiment import make_experiment
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.long(seconds=40)
 
 METHODS = {VANILLA, AGAIN, "eagle", "specflash", HF_GENERATE}
 PROMPTS, REPEATS = 4, 2
