@@ -69,4 +69,4 @@ def inline(svg: str, name: str) -> str:
     svg = re.sub(r"url\(#", f"url(#{name}-", svg)
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r'\1 aria-hidden="true"', svg, count=1)
-    return re.sub(r"font: (?:\w+ )?([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
+    return re.sub(r"font-family: [^;\"]*; ", "", svg)

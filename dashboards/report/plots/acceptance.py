@@ -49,7 +49,8 @@ def _yield(figure: Figure, run: RunRecords) -> None:
     axes.set(xlabel="tokens of one pass", ylabel="share of passes (%)")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(axis="x", visible=False)
-    axes.legend()
+    axes.margins(y=0.2)  # room for the legend
+    axes.legend(loc="upper left", ncols=2)
 
 
 def _tokens_of_a_pass(run: RunRecords) -> dict[tuple[str, str], Counter]:
