@@ -24,7 +24,13 @@ class Drawn:
 
 
 def draw_figures(run: RunRecords, folder: Path) -> dict[str, Drawn]:
-    """Every figure the run has the records for, also saved as .svg and .png in `folder`."""
+    """Every figure the run has the records for, also saved as .svg and .png in `folder`.
+
+    Files of figures that the run has no records for any more are taken away.
+    """
+    for name in (name for name, plot in PLOTS.items() if not plot.applies(run)):
+        for kind in ("svg", "png"):
+            (folder / f"{name}.{kind}").unlink(missing_ok=True)
     return {name: Drawn(name, plot.title, plot.caption, plot.alt(run),
                         Markup(draw(name, plot.size, lambda figure, plot=plot: _paint(figure, plot, run), folder)))
             for name, plot in PLOTS.items() if plot.applies(run)}

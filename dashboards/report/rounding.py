@@ -23,7 +23,8 @@ def shown(key: str, value: float | int | None) -> str:
 
 
 def decimal(value: float | None, digits: int = 2) -> str:
-    return MISSING if value is None else f"{value:.{digits}f}"
+    """What rounds to zero has no sign."""
+    return MISSING if value is None else f"{value:z.{digits}f}"
 
 
 def percent(value: float | None) -> str:

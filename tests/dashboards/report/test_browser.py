@@ -7,6 +7,7 @@ import pytest
 
 from dashboards.report import render_report
 from tests.browser import DESKTOP, PHONE, opened
+from tests.dashboards.report.contrast import contrast
 from tests.dashboards.report.runs import change_rows, change_summary, refuse, run_folder, summary_of, verdict
 
 SMALL_PHONE = (320, 640)
@@ -71,7 +72,7 @@ def test_every_section_is_there_and_reached_from_the_bar(browser, url):
         assert not shown.complaints
 
 
-def test_numbers_on_the_screen_are_the_summarys(browser, url, tmp_path):
+def test_numbers_on_the_screen_are_the_summarys(browser, url):
     with opened(browser, url) as shown:
         summary = json.loads(shown.page.text_content("#summary"))
         line = next(line for line in summary["overall"] if line["method"] == "drafty")
@@ -162,15 +163,6 @@ def test_text_can_be_read_on_its_ground(browser, url, scheme):
         pairs = [(text, ground) for text in ("ink", "soft", "accent", "good", "bad") for ground in ("paper", "card")]
         for text, ground in [*pairs, ("warn-ink", "warn")]:
             assert contrast(colour[text], colour[ground]) >= 4.5, (text, ground)
-
-
-def contrast(one, other):
-    def luminance(colour):
-        values = [int(colour[place:place + 2], 16) / 255 for place in (1, 3, 5)]
-        red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in values)
-        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-    low, high = sorted(map(luminance, (one, other)))
-    return (high + 0.05) / (low + 0.05)
 
 
 def test_on_paper_every_answer_is_printed_and_no_control(browser, url):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dashboards.report.colours import METHODS, PHASES, SPARE, colours
+from tests.dashboards.report.contrast import contrast, linear
 
 PAGES = {"light": "#ffffff", "dark": "#1b1f25"}
 # Machado, Oliveira and Fernandes 2009, severity 1, on linear RGB
@@ -16,17 +17,6 @@ EYES = {
     "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
 }
 XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
-
-
-def linear(colour):
-    values = np.array([int(colour[place:place + 2], 16) for place in (1, 3, 5)]) / 255
-    return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
-
-
-def contrast(one, other):
-    """WCAG 2: ratio of relative luminances."""
-    low, high = sorted(float(linear(colour) @ XYZ[1]) for colour in (one, other))
-    return (high + 0.05) / (low + 0.05)
 
 
 def lab(rgb):

@@ -46,8 +46,10 @@ class Page(HTMLParser):
         self.loads += [value for name, value in attrs if name in ("src", "href", "srcset", "data", "poster", "action")]
         if tag not in VOID:
             self._open.append(tag)
-        if "data-path" in attributes:
-            self.numbers.append([attributes["data-path"], attributes["value"], ""])
+        if tag == "data":
+            self._number = [attributes.get("data-path"), attributes["value"], ""]
+            if "data-path" in attributes:
+                self.numbers.append(self._number)
 
     def handle_startendtag(self, tag, attrs):
         self.handle_starttag(tag, attrs)
@@ -55,8 +57,8 @@ class Page(HTMLParser):
             self._open.pop()
 
     def handle_data(self, data):
-        if self._open[-1:] == ["data"] and self.numbers:
-            self.numbers[-1][2] += data
+        if self._open[-1:] == ["data"]:
+            self._number[2] += data
 
     def handle_endtag(self, tag):
         assert self._open.pop() == tag
@@ -185,7 +187,7 @@ def test_a_verdict_about_other_weights_is_no_verdict(tmp_path):
     text = text_of(tmp_path)
     assert "about other weights" in text
     assert "every token is the target" not in text
-    assert "✓ holds" not in text.replace("✓ holds, 2 of 2</span> <small>other weights", "")
+    assert "✓ holds" not in text
 
 
 def test_a_broken_draft_is_named_and_a_short_run_is_not_for_quoting(tmp_path):

@@ -8,7 +8,7 @@ from dashboards.report.rounding import derived, exact, shown
 @pytest.mark.parametrize(("key", "value", "text"), [
     ("speedup_decode", 2.5149999, "2.51"), ("speedup_decode", 2.515000001, "2.52"), ("accept_length", 3.0, "3.00"),
     ("speedup_decode", None, "–"), ("ttft_ms", 1699.5001, "1700"), ("tpot_ms", 43.44, "43.4"),
-    ("output_tps", 0.04, "0.0"),    ("prompts", 12, "12"), ("seconds", 1.005, "1.00"),
+    ("output_tps", 0.04, "0.0"),    ("prompts", 12, "12"), ("seconds", 1.005, "1.00"), ("seconds", -1e-16, "0.00"),
     ("identical_share", 1.0, "100 %"), ("identical_share", 0.999, "> 99 %"), ("identical_share", 0.994, "99 %"),
     ("identical_share", 0.004, "< 1 %"), ("identical_share", 0.0, "0 %"), ("acceptance_by_position", 0.786, "79 %"),
 ])
