@@ -1,6 +1,7 @@
 """Records → one self-contained HTML file. What is said about the numbers is decided in the templates."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from markupsafe import Markup
 
 from dashboards.report.colours import PHASES, colours
 from dashboards.report.cost import round_costs
-from dashboards.report.figures import draw_figures
+from dashboards.report.figures import Drawn, draw_figures
 from dashboards.report.gate import read_gate
 from dashboards.report.lines import Record, control_lines, refusals, title
 from dashboards.report.records import RunRecords, read_run
@@ -26,13 +27,17 @@ def render_report(run_folder: Path, out_html: Path) -> None:
     Raises FileNotFoundError where the benchmark has not been finished.
     """
     run = read_run(run_folder)
-    page = _environment().get_template("page.html.j2").render(
-        **_contents(run), figures=draw_figures(run, run_folder / "figures"),
-        style=Markup((FOLDER / "page.css").read_text(encoding="utf-8")),
-        script=Markup((FOLDER / "page.js").read_text(encoding="utf-8")), data=_embedded(run.summary))
+    page = page_of(run, draw_figures(run, run_folder / "figures"))
     temporary = out_html.with_name(f".{out_html.name}.tmp")
     temporary.write_text(page, encoding="utf-8")
     temporary.replace(out_html)
+
+
+def page_of(run: RunRecords, figures: Mapping[str, Drawn]) -> str:
+    """The page's HTML, with those figures on it that are given."""
+    return _environment().get_template("page.html.j2").render(
+        **_contents(run), figures=figures, style=Markup((FOLDER / "page.css").read_text(encoding="utf-8")),
+        script=Markup((FOLDER / "page.js").read_text(encoding="utf-8")), data=_embedded(run.summary))
 
 
 def _contents(run: RunRecords) -> dict[str, Any]:

@@ -41,6 +41,7 @@ class Strip:
     """One method's answer.
 
     identical  the same tokens as vanilla's; None where it was sampled
+    tie        they are others, and rounding explains that
     start      seconds until its rounds began
     """
 
@@ -51,6 +52,7 @@ class Strip:
     seconds: float
     start: float
     identical: bool | None
+    tie: bool
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def _example(rows: list[Record], label: str, run: RunRecords) -> Example:
 def _strip(row: Record) -> Strip:
     seconds = row["seconds"]
     return Strip(row["method"], tuple(_passes(row)), row["tokens"], len(row["committed"]), sum(seconds.values()),
-                 _start(seconds), row["identical"])
+                 _start(seconds), row["identical"], bool(row.get("tie")))
 
 
 def _start(seconds: dict[str, float]) -> float:

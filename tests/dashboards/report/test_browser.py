@@ -52,8 +52,8 @@ def resources(page):
     return page.evaluate("performance.getEntriesByType('resource').map((one) => one.name)")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [DESKTOP, PHONE, SMALL_PHONE])
+@pytest.mark.parametrize(("size", "scheme"), [
+    (DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "light"), (SMALL_PHONE, "dark")])
 @pytest.mark.parametrize("name", ["url", "hostile", "many"])
 def test_it_is_quiet_and_fits(browser, request, name, size, scheme):
     with opened(browser, request.getfixturevalue(name), size, scheme) as shown:

@@ -7,7 +7,12 @@ from html.parser import HTMLParser
 import pytest
 
 from dashboards.report import render_report
+from dashboards.report.figures import draw_figures
+from dashboards.report.page import page_of
+from dashboards.report.plots import PLOTS
+from dashboards.report.records import read_run
 from dashboards.report.rounding import shown
+from dashboards.report.svg import draw
 from tests.dashboards.report.runs import (
     CONTROL,
     FAILURE,
@@ -65,8 +70,13 @@ class Page(HTMLParser):
 
 
 def text_of(folder):
-    render_report(folder, folder / "report.html")
-    return (folder / "report.html").read_text()
+    """The page without its figures, which take longer than all the rest."""
+    return page_of(read_run(folder), {})
+
+
+def figures_of(folder):
+    run = read_run(folder)
+    return [name for name, plot in PLOTS.items() if plot.applies(run)]
 
 
 def value_at(summary, path):
@@ -91,7 +101,8 @@ def assert_numbers_are_the_summarys(text, summary):
 @pytest.fixture(scope="module")
 def rendered(tmp_path_factory):
     folder = run_folder(tmp_path_factory.mktemp("run"))
-    return folder, summary_of(folder), text_of(folder)
+    render_report(folder, folder / "report.html")
+    return folder, summary_of(folder), (folder / "report.html").read_text()
 
 
 def test_the_page_is_well_formed(rendered):
@@ -199,10 +210,21 @@ def test_a_broken_draft_is_named_and_a_short_run_is_not_for_quoting(tmp_path):
     text = text_of(tmp_path)
     assert "Not for quoting" in text
     assert text.count(">not for quoting<") >= 3, "headline, every card, leaderboard"
-    assert "not for quoting" in (tmp_path / "figures" / "speedup.svg").read_text()
     assert "differs at token 3" in text
     assert "✗ broken, 1 of 2" in text
     assert "every token is the target" not in text
+
+
+def test_a_figure_of_a_short_run_says_so_itself_and_one_that_no_longer_applies_goes(tmp_path, monkeypatch):
+    run_folder(tmp_path)
+    change_summary(tmp_path, lambda summary: summary | {"quotable": False})
+    (tmp_path / "drafts" / "drafty" / "training.json").unlink()
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / "training_loss.svg").write_text("of an earlier run")
+    monkeypatch.setattr("dashboards.report.figures.PLOTS", {name: PLOTS[name] for name in ("round", "training_loss")})
+    draw_figures(read_run(tmp_path), tmp_path / "figures")
+    assert {path.name for path in (tmp_path / "figures").iterdir()} == {"round.svg", "round.png"}
+    assert "not for quoting" in (tmp_path / "figures" / "round.svg").read_text()
 
 
 def test_where_a_speed_up_is_refused_there_is_a_dash_and_the_reason(tmp_path):
@@ -214,7 +236,7 @@ def test_where_a_speed_up_is_refused_there_is_a_dash_and_the_reason(tmp_path):
     assert "<b>No speed-up:</b> 1 of 2 answers" in text
     assert "2.40×" not in text
     assert "costs" not in re.findall(r'<table class="(\w+)"', text), "A / (1 + c) would be the speed-up"
-    assert "faster than vanilla on" not in text
+    assert not {"speedup", "prompts"} & set(figures_of(tmp_path)), "they would show it"
 
 
 def test_a_run_of_vanilla_alone(tmp_path):
@@ -225,7 +247,7 @@ def test_a_run_of_vanilla_alone(tmp_path):
     text = text_of(tmp_path)
     Page(text)
     assert "Ordinary decoding, measured." in text
-    assert re.findall(r'data-figure="(\w+)"', text) == ["round", "answer"]
+    assert figures_of(tmp_path) == ["round", "answer"]
 
 
 def test_without_training_curves_nothing_is_said_about_training(tmp_path):
@@ -279,7 +301,10 @@ def test_results_of_the_first_format_stay_readable(tmp_path):
 def test_hundreds_of_prompts_stay_one_small_file(tmp_path):
     run_folder(tmp_path)
     change_rows(tmp_path, lambda row: {"pieces": None}, copies=150)
-    assert len(text_of(tmp_path)) < 1_000_000
+    run = read_run(tmp_path)
+    drawn = draw("prompts", PLOTS["prompts"].size, lambda figure: PLOTS["prompts"].paint(figure, run), tmp_path)
+    assert drawn.count("<use ") > 300
+    assert len(text_of(tmp_path) + drawn) < 500_000
 
 
 def test_a_run_without_a_benchmark_has_no_report(tmp_path):
