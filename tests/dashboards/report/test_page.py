@@ -2,76 +2,31 @@
 
 import json
 import re
-from html.parser import HTMLParser
 
 import pytest
 
 from dashboards.report import render_report
 from dashboards.report.figures import draw_figures
-from dashboards.report.page import page_of
 from dashboards.report.plots import PLOTS
 from dashboards.report.records import read_run
 from dashboards.report.rounding import shown
 from dashboards.report.svg import draw
+from tests.dashboards.report.reading import Page, text_of
 from tests.dashboards.report.runs import (
     CONTROL,
-    FAILURE,
     change_rows,
     change_summary,
     every_line,
     refuse,
     run_folder,
     summary_of,
-    verdict,
 )
 from tests.flashbench.scripted import scripted_run
 
-VOID = {"meta", "link", "img", "br", "input", "hr"}
 FIGURES = ["speedup", "prompts", "acceptance", "given_previous", "yield", "round", "answer", "training_accuracy",
            "training_length", "training_loss"]
 SHOWN = ("speedup_decode", "speedup_e2e", "accept_length", "identical_share", "ttft_ms", "tpot_ms", "output_tps",
          "prompts")
-
-
-class Page(HTMLParser):
-    """Collects elements, numbers, text and the addresses a browser would load; fails on crossed tags.
-
-    numbers  (place in the summary, exact value, text) of every number that says where it is from
-    """
-
-    def __init__(self, text: str):
-        super().__init__()
-        self.elements, self.loads, self.numbers, self._open = [], [], [], []
-        self.feed(text)
-        assert self._open == [], "unclosed elements"
-
-    def handle_starttag(self, tag, attrs):
-        attributes = dict(attrs)
-        self.elements.append((tag, attributes))
-        self.loads += [value for name, value in attrs if name in ("src", "href", "srcset", "data", "poster", "action")]
-        if tag not in VOID:
-            self._open.append(tag)
-        if tag == "data":
-            self._number = [attributes.get("data-path"), attributes["value"], ""]
-            if "data-path" in attributes:
-                self.numbers.append(self._number)
-
-    def handle_startendtag(self, tag, attrs):
-        self.handle_starttag(tag, attrs)
-        if tag not in VOID:
-            self._open.pop()
-
-    def handle_data(self, data):
-        if self._open[-1:] == ["data"]:
-            self._number[2] += data
-
-    def handle_endtag(self, tag):
-        assert self._open.pop() == tag
-
-
-def text_of(folder):
-    """The page without its figures, which take longer than all the rest."""
-    return page_of(read_run(folder), {})
 
 
 def figures_of(folder):
@@ -176,65 +131,6 @@ def test_tokens_are_grouped_by_the_pass_that_committed_them(rendered):
     assert passes == ["from the prefill", *(f"pass {i}: 1 of 2 drafted tokens kept" for i in (1, 2, 3))]
     assert re.findall(r'<span class="own">([^<]*)</span>', strip) == ["A", " bo", " on", " sea"]
     assert re.findall(r'<span class="kept">([^<]*)</span>', strip) == [" red", "at", " &lt;i&gt;"]
-
-
-def test_without_a_verdict_the_page_says_so(rendered):
-    assert "Not verified" in rendered[2]
-    assert "every token is the target" not in rendered[2]
-
-
-def test_a_verdict_stands_beside_the_speed_ups(tmp_path):
-    run_folder(tmp_path)
-    (tmp_path / "verify.json").write_text(json.dumps(verdict(summary_of(tmp_path))))
-    text = text_of(tmp_path)
-    assert "every token is the target’s own" in text
-    assert "✓ holds, 2 of 2" in text.partition('class="cards"')[2].partition("</section>")[0]
-
-
-def test_ties_are_told_and_no_token_is_claimed_that_is_not_the_targets(tmp_path):
-    run_folder(tmp_path)
-    whole = verdict(summary_of(tmp_path), laws=[{"exact": True}], draws=[{"same": True}, {"same": True}])
-    whole["lines"][0] |= {"equal": 1, "ties": 1}
-    (tmp_path / "verify.json").write_text(json.dumps(whole))
-    text = text_of(tmp_path)
-    Page(text)
-    assert "✓ holds, 1 of 2 + 1 tie" in text
-    assert "but for ties that rounding explains" in text
-    assert "every token is the target" not in text
-    assert "1 of 1 laws" in text and "2 of 2 tests of drawn answers" in text
-
-
-def test_a_law_that_is_not_the_targets_breaks_the_gate(tmp_path):
-    run_folder(tmp_path)
-    (tmp_path / "verify.json").write_text(json.dumps(
-        verdict(summary_of(tmp_path), lossless=False, laws=[{"exact": False}], failures=[FAILURE | {"gap": None}])))
-    text = text_of(tmp_path)
-    assert '<p class="bad">0 of 1 laws' in text
-    assert "differs at token 3." in text
-
-
-def test_a_verdict_about_other_weights_is_no_verdict(tmp_path):
-    run_folder(tmp_path)
-    (tmp_path / "verify.json").write_text(json.dumps(
-        verdict(summary_of(tmp_path), fingerprint={"drafts": {"drafty": "other"}})))
-    text = text_of(tmp_path)
-    assert "about other weights" in text
-    assert "every token is the target" not in text
-    assert "✓ holds" not in text
-
-
-def test_a_broken_draft_is_named_and_a_short_run_is_not_for_quoting(tmp_path):
-    run_folder(tmp_path)
-    change_summary(tmp_path, lambda summary: summary | {"quotable": False})
-    line = verdict(summary_of(tmp_path))["lines"][0]
-    (tmp_path / "verify.json").write_text(json.dumps(
-        verdict(summary_of(tmp_path), lossless=False, failures=[FAILURE], lines=[line | {"equal": 1}])))
-    text = text_of(tmp_path)
-    assert "Not for quoting" in text
-    assert text.count(">not for quoting<") >= 3, "headline, every card, leaderboard"
-    assert "differs at token 3" in text
-    assert "✗ broken, 1 of 2" in text
-    assert "every token is the target" not in text
 
 
 def test_a_figure_of_a_short_run_says_so_itself_and_one_that_no_longer_applies_goes(tmp_path, monkeypatch):
