@@ -1,15 +1,22 @@
-"""Records → one self-contained HTML file. What is said about the numbers is decided in the template."""
+"""Records → one self-contained HTML file. What is said about the numbers is decided in the templates."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from dashboards.report.figures import colours, draw_figures
-from dashboards.report.records import Record, RunRecords, read_run
+from dashboards.report.colours import PHASES, colours
+from dashboards.report.cost import round_costs
+from dashboards.report.figures import Drawn, draw_figures
+from dashboards.report.gate import read_gate
+from dashboards.report.lines import Record, control_lines, refusals, title
+from dashboards.report.records import RunRecords, read_run
+from dashboards.report.rounding import derived, exact
 from dashboards.report.strip import examples
+from specflash.conventions import CONVENTIONS
 
 FOLDER = Path(__file__).parent
 
@@ -20,55 +27,61 @@ def render_report(run_folder: Path, out_html: Path) -> None:
     Raises FileNotFoundError where the benchmark has not been finished.
     """
     run = read_run(run_folder)
-    figures = {name: Markup(svg) for name, svg in draw_figures(run, run_folder / "figures").items()}
-    page = _environment().get_template("page.html.j2").render(
-        summary=run.summary, methods=run.methods, colours=colours(run.methods), figures=figures,
-        headline=headline(run), tasks=_by_task(run), examples=examples(run), verdict=run.verdict,
-        style=Markup((FOLDER / "page.css").read_text()), script=Markup((FOLDER / "page.js").read_text()),
-        data=_embedded(run.summary))
+    page = page_of(run, draw_figures(run, run_folder / "figures"))
     temporary = out_html.with_name(f".{out_html.name}.tmp")
     temporary.write_text(page, encoding="utf-8")
     temporary.replace(out_html)
 
 
-def headline(run: RunRecords) -> Record:
-    """The method with the highest decode speed-up over all tasks in domain."""
-    drafts = [line for line in run.summary["overall"] if line["method"] != "vanilla"]
-    return max(drafts or run.summary["overall"], key=lambda line: line["speedup_decode"] or 0.0)
+def page_of(run: RunRecords, figures: Mapping[str, Drawn]) -> str:
+    """The page's HTML, with those figures on it that are given."""
+    return _environment().get_template("page.html.j2").render(
+        **_contents(run), figures=figures, style=Markup((FOLDER / "page.css").read_text(encoding="utf-8")),
+        script=Markup((FOLDER / "page.js").read_text(encoding="utf-8")), data=_embedded(run.summary))
 
 
-def _by_task(run: RunRecords) -> dict[str, list[Record]]:
+def _contents(run: RunRecords) -> dict[str, Any]:
+    """What the templates read."""
+    overall, lines, controls = run.overall, [*run.overall, *run.lines], control_lines(run.summary)
+    return {
+        "run": run, "summary": run.summary, "colours": colours(run.methods), "phases": tuple(PHASES),
+        "overall": overall, "cards": [line for line in overall if line["method"] != "vanilla"],
+        "tasks": _by_label(lines), "headline": headline(overall), "prompts": overall[0]["prompts"],
+        "scale": _scale(lines), "refusals": refusals([*lines, *controls]), "controls": controls, "gate": read_gate(run),
+        "sampled": any(line["temperature"] for line in run.lines), "costs": round_costs(overall),
+        "examples": examples(run), "conventions": CONVENTIONS,
+        "positions": max((len(line["acceptance_by_position"]) for line in overall), default=0)}
+
+
+def headline(lines: list[Record]) -> Record | None:
+    """The draft with the highest decode speed-up; None where no line has one."""
+    claimed = [line for line in lines if line["method"] != "vanilla" and line["speedup_decode"] is not None]
+    return max(claimed, key=lambda line: line["speedup_decode"], default=None)
+
+
+def _by_label(lines: list[Record]) -> dict[str, list[Record]]:
     tasks: dict[str, list[Record]] = {}
-    for line in [*run.summary["overall"], *run.summary["rows"]]:
+    for line in lines:
         tasks.setdefault(line["label"], []).append(line)
     return tasks
 
 
+def _scale(lines: list[Record]) -> float:
+    """Where the drawn intervals of the speed-ups end."""
+    ends = [line["speedup_decode_interval"][1] or line["speedup_decode"]
+            for line in lines if line["speedup_decode"] is not None]
+    return 1.02 * max(ends, default=1.0)
+
+
 def _embedded(summary: Record) -> Markup:
-    """The summary itself, for whoever wants the digits: `</` cannot end the script element."""
-    return Markup(json.dumps(summary, ensure_ascii=False).replace("</", "<\\/"))
+    """The summary itself, for whoever wants the digits: no `<` in it can end or open an element."""
+    return Markup(json.dumps(summary, ensure_ascii=False).replace("<", "\\u003c"))
 
 
 def _environment() -> Environment:
     environment = Environment(loader=FileSystemLoader(FOLDER), autoescape=True, trim_blocks=True,
                               lstrip_blocks=True, undefined=StrictUndefined)
-    environment.filters |= {"number": _number, "times": _times, "percent": _percent, "span": _span}
+    environment.globals |= {"exact": exact, "derived": derived, "title": title}
+    environment.filters |= {"share_of": lambda whole, part: round(100 * part / whole, 2) if whole else 0,
+                            "seconds": lambda value: f"{value:.3f}", "short": lambda value: f"{value:.3g}"}
     return environment
-
-
-def _number(value: float | None, digits: int = 2) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"
-
-
-def _times(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}×"
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.0f} %"
-
-
-def _span(interval: list[Any], digits: int = 2) -> str:
-    """A 95 % interval."""
-    low, high = interval
-    return "" if low is None or high is None else f"{low:.{digits}f} – {high:.{digits}f}"

@@ -2,12 +2,13 @@
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
-Record = dict[str, Any]
+from dashboards.report.lines import Record, placed, temperature
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,16 @@ class RunRecords:
     verdict: Record | None
     training: dict[str, list[Record]]
 
+    @cached_property
+    def lines(self) -> list[Record]:
+        """Of the summary: one per task × method (× target × temperature)."""
+        return placed(self.summary, "rows")
+
+    @cached_property
+    def overall(self) -> list[Record]:
+        """The same over all tasks in domain."""
+        return placed(self.summary, "overall")
+
     @property
     def methods(self) -> list[str]:
         """In the order of the summary, vanilla first."""
@@ -36,13 +47,20 @@ class RunRecords:
 def read_run(folder: Path) -> RunRecords:
     """Raises FileNotFoundError where the benchmark has not been finished."""
     summary = _json(folder / "summary.json")
-    rows = pq.read_table(folder / "bench" / "rows.parquet").to_pylist()
+    rows = [{"temperature": temperature(summary)} | row
+            for row in pq.read_table(folder / "bench" / "rows.parquet").to_pylist()]
     verdict = folder / "verify.json"
     drafts = dict.fromkeys(row["method"] for row in summary["rows"])
     curves = {name: folder / "drafts" / name / "training.json" for name in drafts}
-    return RunRecords(summary, rows, _json(folder / "bench" / "pictures.json"),
-                      _json(verdict) if verdict.exists() else None,
-                      {name: _json(path)["curves"] for name, path in curves.items() if path.exists()})
+    pictures = _json(folder / "bench" / "pictures.json")
+    return RunRecords(summary, rows, {key: url for key, url in pictures.items() if url.startswith("data:image/")},
+                      _json(verdict) if verdict.exists() else None, _curves(curves))
+
+
+def _curves(paths: dict[str, Path]) -> dict[str, list[Record]]:
+    """Those of the drafts that were trained here, and for at least one epoch."""
+    found = {name: _json(path)["curves"] for name, path in paths.items() if path.exists()}
+    return {name: epochs for name, epochs in found.items() if epochs}
 
 
 def _json(path: Path) -> Any:

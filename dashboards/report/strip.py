@@ -1,9 +1,10 @@
 """Answers as strips of tokens, coloured by the pass that committed them. It draws no figure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dashboards.report.records import Record, RunRecords
+from dashboards.report.lines import Record
+from dashboards.report.records import RunRecords
 
 
 @dataclass(frozen=True)
@@ -37,50 +38,72 @@ class Pass:
 
 @dataclass(frozen=True)
 class Strip:
+    """One method's answer.
+
+    identical  the same tokens as vanilla's; None where it was sampled
+    tie        they are others, and rounding explains that
+    start      seconds until its rounds began
+    """
+
     method: str
     passes: tuple[Pass, ...]
     tokens: int
     rounds: int
     seconds: float
+    start: float
+    identical: bool | None
+    tie: bool
 
 
 @dataclass(frozen=True)
 class Example:
     """One prompt with every method's answer to it."""
 
-    task: str
+    label: str
     out_of_domain: bool
     question: str
     picture: str | None
     strips: tuple[Strip, ...]
 
+    @property
+    def slowest(self) -> float:
+        """Seconds of the method that took longest."""
+        return max(strip.seconds for strip in self.strips)
+
 
 def examples(run: RunRecords) -> list[Example]:
     """The prompts whose token texts were kept, in the order they were measured."""
-    shown: dict[str, list[Record]] = {}
+    shown: dict[tuple, list[Record]] = {}
     for row in run.rows:
         if row["pieces"] and row["repeat"] == 0 and row["method"] in run.methods:
-            shown.setdefault(f"{row['task']}/{row['sample']}", []).append(row)
-    return [_example(rows, run.pictures.get(key), run.methods) for key, rows in shown.items()]
+            key = tuple(row[name] for name in ("target", "temperature", "task", "sample"))
+            shown.setdefault(key, []).append(row)
+    labels = {(line["target"], line["temperature"], line["task"]): line["label"] for line in run.lines}
+    return [_example(rows, labels[key[:3]], run) for key, rows in shown.items()]
 
 
-def _example(rows: list[Record], picture: str | None, methods: Sequence[str]) -> Example:
-    rows = sorted(rows, key=lambda row: methods.index(row["method"]))
+def _example(rows: list[Record], label: str, run: RunRecords) -> Example:
+    rows = sorted(rows, key=lambda row: run.methods.index(row["method"]))
     first = rows[0]
-    return Example(first["task"], first["out_of_domain"], first["question"], picture,
-                   tuple(_strip(row) for row in rows))
+    return Example(label, first["out_of_domain"], first["question"],
+                   run.pictures.get(f"{first['task']}/{first['sample']}"), tuple(_strip(row) for row in rows))
 
 
 def _strip(row: Record) -> Strip:
-    return Strip(row["method"], tuple(_passes(row)), row["tokens"], len(row["committed"]), sum(row["seconds"].values()))
+    seconds = row["seconds"]
+    return Strip(row["method"], tuple(_passes(row)), row["tokens"], len(row["committed"]), sum(seconds.values()),
+                 _start(seconds), row["identical"], bool(row.get("tie")))
+
+
+def _start(seconds: dict[str, float]) -> float:
+    return seconds["vision"] + seconds["prefill"] + seconds["draft_prefill"]
 
 
 def _passes(row: Record) -> Iterator[Pass]:
     pieces, seconds = row["pieces"], row["seconds"]
-    first = seconds["vision"] + seconds["prefill"]
-    start = first + seconds["draft_prefill"]
+    start = _start(seconds)
     each = (sum(seconds.values()) - start) / max(1, len(row["committed"]))
-    yield Pass(0, (Token(pieces[0], own=True),), 0, 0, first)
+    yield Pass(0, (Token(pieces[0], own=True),), 0, 0, start - seconds["draft_prefill"])
     place = 1
     for number, (committed, kept, drafted) in enumerate(
             zip(row["committed"], row["kept"], row["drafted"], strict=True), start=1):
