@@ -57,7 +57,7 @@ def test_the_end_says_the_figures_and_how_to_look_at_them(staged, capsys):
     settings, _, _ = staged
     run_demo(settings)
     said = capsys.readouterr()
-    for expected in ("drafty", "2.40 [2.00, 3.00]", "report.html", "mlflow ui --backend-store-uri sqlite:///",
+    for expected in ("drafty", "2.40 [0.18, 31.55]", "report.html", "mlflow ui --backend-store-uri sqlite:///",
                      f"specflash serve --config {settings.run}/settings.yaml"):
         assert expected in said.out
     assert "not recorded in MLflow: compare: no space left" in said.err

@@ -1,7 +1,6 @@
 """The Parquet rows, summary.json, the page and MLflow's runs hold the same digits, at every temperature."""
 
 import json
-import re
 
 import pytest
 from mlflow import MlflowClient
@@ -12,6 +11,7 @@ from flashbench.bench.results import Results
 from flashbench.bench.rows import read_rows
 from flashbench.bench.summary import summarise
 from flashbench.track import HEADLINES, tracking_uri
+from tests.dashboards.report.reading import Page
 from tests.flashbench.experiment import make_experiment
 
 SHOWN = ("speedup_decode", "speedup_e2e", "accept_length", "identical_share", "ttft_ms", "tpot_ms", "output_tps")
@@ -39,12 +39,11 @@ def test_the_summary_has_the_digits_of_the_rows(published):
 
 def test_the_page_has_them(published):
     settings, lines = published
-    text = (settings.run / "report.html").read_text()
-    for line in lines:
-        block = text[text.index(f'data-task="{line["label"]}"'):]
-        block = block[block.index(f'data-method="{line["method"]}"'):].partition("</tr>")[0]
-        shown = dict(re.findall(r'data-key="(\w+)" data-value="([^"]*)"', block))
-        assert {key: shown[key] for key in SHOWN} == {key: str(line[key]) for key in SHOWN}
+    numbers = Page((settings.run / "report.html").read_text()).numbers
+    shown = {path: exact for path, exact, _ in numbers}
+    for number, line in enumerate(lines):
+        expected = {key: "" if line[key] is None else repr(line[key]) for key in SHOWN}
+        assert {key: shown[f"rows.{number}.{key}"] for key in SHOWN} == expected
 
 
 def test_mlflow_has_them(published, monkeypatch):

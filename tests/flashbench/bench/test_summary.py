@@ -1,5 +1,7 @@
 """The summary's numbers, against values computed by hand from scripted rows."""
 
+import math
+
 import pytest
 
 from flashbench.bench.rows import read_rows, write_rows
@@ -28,11 +30,12 @@ def test_speedup_is_a_ratio_of_seconds_per_token():
     assert drafty["speedup_e2e"] == pytest.approx((14 / 14) / (7 / 14))
 
 
-def test_intervals_enclose_the_value_and_stay_between_the_extreme_prompts():
-    low, high = line("drafty")["speedup_decode_interval"]
-    assert low == pytest.approx(2)
-    assert high == pytest.approx(3)
-    assert line("vanilla")["speedup_decode_interval"] == [1, 1]
+def test_intervals_are_those_of_two_prompts():
+    """2.4 pooled of 2 and 3: the jackknife's error is half of ln(3/2), and Student's quantile of 1 is 12.7062."""
+    half = 12.7062 * math.log(3 / 2) / 2
+    expected = (2.4 / math.exp(half), 2.4 * math.exp(half))
+    assert line("drafty")["speedup_decode_interval"] == pytest.approx(expected, rel=1e-5)
+    assert line("vanilla")["speedup_decode_interval"] == pytest.approx([1, 1])
 
 
 def test_acceptance_by_position_counts_kept_prefixes():
