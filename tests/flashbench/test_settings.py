@@ -6,7 +6,8 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from flashbench.settings import load_settings, native_precision, save_settings
+from flashbench.settings import load_settings, save_settings
+from flashbench.values import native_precision
 from specflash.errors import UserError
 
 CONFIGS = sorted((Path(__file__).resolve().parents[2] / "jobs/configs").glob("*.yaml"))

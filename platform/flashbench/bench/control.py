@@ -2,7 +2,7 @@
 
 Loop and cache are the library's own. The model is the target that it is given: verify gives one loaded
 plainly, with nothing of this project inside it; bench gives the one all methods run on. All are greedy.
-A new control is one line in CONTROLS and its name in `settings.ControlName`.
+A new control is one line in CONTROLS and its name in `values.ControlName`.
 """
 
 import inspect

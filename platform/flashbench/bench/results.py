@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from flashbench.bench.plan import Piece
 from flashbench.bench.rows import AGAIN, VANILLA, Row
-from flashbench.settings import ControlName
+from flashbench.values import ControlName
 
 CONTROL_NAMES = get_args(ControlName)
 
