@@ -108,7 +108,7 @@ def test_a_draft_that_ignores_the_limit_changes_nothing(target, pictured):
     class Eager(Scripted):
         def start(self, prompt, output, token, capacity):
             session = super().start(prompt, output, token, capacity)
-            session.propose = lambda sampling, generator, limit: Proposal(
+            session.propose = lambda sampling, chance, limit: Proposal(
                 torch.tensor(self.script(session.committed)[: self.config.k]))
             return session
 

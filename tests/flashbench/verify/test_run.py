@@ -90,7 +90,7 @@ class Stubborn(Vanilla):
 
 
 class StubbornSession(Session):
-    def propose(self, sampling, generator, limit):
+    def propose(self, sampling, chance, limit):
         return Proposal(torch.full((min(2, limit),), 7))
 
     def advance(self, ids, features):
