@@ -38,7 +38,7 @@ class RehearsedSession(Session):
 
     def propose(self, sampling: Sampling, chance: Chance, limit: int) -> Proposal:
         draft = self._draft
-        tokens = torch.tensor(draft.text[self._said :][: min(limit, draft.config.k)], dtype=torch.long)
+        tokens = torch.tensor(draft.text[self._said :][: max(0, min(limit, draft.config.k))], dtype=torch.long)
         wrong = torch.rand(len(tokens), generator=self._errors) >= RIGHT
         tokens = torch.where(wrong, (tokens + 1) % draft.vocabulary, tokens)
         return Proposal(tokens.to(self._device))

@@ -139,7 +139,7 @@ def test_drawing_without_replacement_is_exact_once_q_is_renormalised(monkeypatch
 def test_wrong_drafts_are_caught_though_they_change_no_text(target, texts, mutant, monkeypatch):
     name, break_it = mutants.DRAFTS[mutant]
     break_it(monkeypatch)
-    with pytest.raises(AssertionError):
+    with pytest.raises((AssertionError, RuntimeError)):  # the latter where the draft's cache overflows
         draft_part(name)
     made = make_draft(name, SETTINGS[name], target.width).attach(target.ends).eval()
     assert said(target, made, "picture") == texts["picture"][:LIMIT]
