@@ -34,7 +34,7 @@ def accept(drafted: Tensor, q: Tensor | None, p: Tensor,
     """
     offered = offered_law(drafted, q, p.shape[-1])                             # [K, V]
     probability = acceptance_probability(p[:-1], offered, drafted)             # [K]
-    kept = chance.coins(probability).long().cumprod(0).sum()  # length of the accepted prefix
+    kept = chance.streak(probability)  # length of the accepted prefix
     offered = F.pad(offered, (0, 0, 0, 1))                                     # [K+1, V]
     row = kept[None]  # as an index of shape [1] it stays on the device
     return kept, chance.draw(residual(p[row], offered[row]))[0]

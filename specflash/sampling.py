@@ -87,7 +87,7 @@ class Chance:
         luck = torch.rand(len(law), 1, dtype=torch.float64, device=law.device, generator=self._generator)
         return torch.searchsorted(cumulative, luck, right=True).squeeze(-1)
 
-    def coins(self, probability: Tensor) -> Tensor:
-        """True with each of these probabilities, independently: [K] -> [K] bool"""
+    def streak(self, probability: Tensor) -> Tensor:
+        """How many of K independent trials succeed before the first that fails: [K] -> int64 scalar"""
         luck = torch.rand(probability.shape, device=probability.device, generator=self._generator)
-        return luck < probability
+        return (luck < probability).long().cumprod(0).sum()

@@ -25,7 +25,7 @@ def make_experiment(root: Path, prompts: int = 3, verify: dict[str, Any] | None 
         "name": "tiny", "run": root / "run", "threads": 1, "drafts": DRAFTS,
         "target": {"name": "llava-1.5", "weights": str(weights), "dtype": "bfloat16", "device": "cpu"},
         "dump": {"source": source},
-        "verify": verify or {"max_new_tokens": 8, "temperatures": [1.0]},
+        "verify": verify or {"max_new_tokens": 8, "temperatures": []},
         "bench": {"tasks": {"captions": {"source": source, "max_new_tokens": 10}}, "warmups": 1},
         "track": {"uri": None}})
     torch.manual_seed(0)

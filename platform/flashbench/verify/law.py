@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from flashbench.verify.compare import replay
@@ -22,7 +23,7 @@ from specflash.targets.base import Target
 
 TOKENS = 3
 EXACT = 1e-9
-CUTS = ({}, {"top_k": 3, "top_p": 0.9})
+CUTS = ({}, {"top_k": 2}, {"top_p": 0.8})
 
 
 @dataclass(frozen=True)
@@ -121,9 +122,10 @@ class EveryChance(Chance):
     def draw(self, law: Tensor) -> Tensor:
         return torch.tensor([self._decide(row / row.sum()) for row in law.double()], dtype=torch.long)
 
-    def coins(self, probability: Tensor) -> Tensor:
-        heads = probability.double().nan_to_num(0)  # 0 / 0: no random number lies below it
-        return torch.tensor([self._decide(torch.stack([1 - one, one])) for one in heads], dtype=torch.bool)
+    def streak(self, probability: Tensor) -> Tensor:
+        wins = probability.double().nan_to_num(0)  # 0 / 0: no random number lies below it
+        alive = F.pad(wins.cumprod(0), (1, 0), value=1.0)                           # [K+1]
+        return torch.tensor(self._decide(alive * (1 - F.pad(wins, (0, 1)))))
 
     def _decide(self, law: Tensor) -> int:
         """One of the outcomes 0 … n-1 of `law` [n]."""

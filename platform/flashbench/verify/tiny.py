@@ -1,4 +1,4 @@
-"""A target of four words, and small drafts of every kind for it: so little can be said that all of it can be listed.
+"""A target of three words, and small drafts of every kind for it: so little can be said that all of it can be listed.
 
 One attention layer with the project's own cache, in float64, so that rounding hides nothing.
 """
@@ -18,11 +18,11 @@ from specflash.drafts.store import make_draft
 from specflash.records import Output, Prompt, Sample
 from specflash.targets.base import Ends, Target
 
-V, D, HEADS, PLACES = 4, 8, 2, 64
-TEXT = (0, 2, 1, 0, 2, 3, 0)
-END = 3
-SMALL = {"k": 2, "latents": 2, "head_dim": 4, "inner": 16, "layers": 1}
-VOCABULARY = (0, 1, 3)
+V, D, HEADS, PLACES = 3, 8, 2, 64
+TEXT = (0, 1, 1, 0, 1, 2, 0)
+END = 2
+SMALL = {"k": 2, "latents": 2, "head_dim": 4, "inner": 16, "layers": 1, "refine_inner": 8}
+VOCABULARY = (0, 2)
 
 MODES: dict[str, dict[str, Any]] = {
     "likeliest": {},

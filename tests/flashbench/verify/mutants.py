@@ -90,7 +90,7 @@ def _bonus_from_the_raw_law(self, proposal, logits):
 def _residual_from_the_raw_law(self, proposal, logits):
     p, raw = distribution(logits, self._sampling), logits.softmax(-1)
     offered = offered_law(proposal.tokens, proposal.q, p.shape[-1])
-    kept = self._chance.coins(acceptance_probability(p[:-1], offered, proposal.tokens)).long().cumprod(0).sum()
+    kept = self._chance.streak(acceptance_probability(p[:-1], offered, proposal.tokens))
     law = p[-1:] if kept == len(offered) else residual(raw[kept][None], offered[kept][None])
     return kept, self._chance.draw(law)[0]
 
@@ -219,16 +219,6 @@ def _as_many_rows_as_there_are(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Passes, "__init__", lambda self, *given: begin(self, *given[:-1], None))
 
 
-def _growing_cache(self, embeds, mask, keep):
-    start, rows = self._cache.position, embeds.shape[1]
-    positions = self._target.positions(self._prompt, start, rows)
-    with self._cache.prefilling():
-        output = self._target.forward(embeds, self._cache, positions,
-                                      None if mask is None else mask[..., : start + rows], keep)
-    self._cache.advance(rows)
-    return output
-
-
 def _later_rows_an_ulp_off(self, embeds, cache, positions, mask, keep):
     output = _forward(self, embeds, cache, positions, mask, keep)
     logits = output.logits.clone()
@@ -240,7 +230,6 @@ _forward = Llava.forward
 
 BITS: dict[str, Mutant] = {
     "as many rows as there are tokens": _as_many_rows_as_there_are,
-    "a cache that grows": replacing(Passes, "_forward", _growing_cache),
     "logits of later rows an ulp off": replacing(Llava, "forward", _later_rows_an_ulp_off),
 }
 """The text stays vanilla's or differs by ties; caught by the bits of the logits at a constant number of rows."""

@@ -39,8 +39,8 @@ def test_samples_of_one_law_rarely_differ_and_of_two_laws_do():
     law, other = torch.tensor([0.5, 0.3, 0.2]), torch.tensor([0.4, 0.3, 0.3])
 
     def p_value(one, two):
-        samples = (Counter(torch.multinomial(law, 1000, True, generator=generator).tolist()) for law in (one, two))
-        return tail(*chi_square(*samples))
+        samples = (torch.multinomial(law, 4000, True, generator=generator) for law in (one, two))
+        return tail(*chi_square(*(Counter(sample.tolist()) for sample in samples)))
 
     assert sum(p_value(law, law) < 0.05 for _ in range(200)) < 25
     assert p_value(law, other) < 1e-3

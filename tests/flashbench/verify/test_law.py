@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from flashbench.verify.law import CUTS, EXACT, TOKENS, EveryChance, check_laws, own_law, spoken_law
-from flashbench.verify.tiny import MODES, TinyTarget, modes_of, tiny_draft
+from flashbench.verify.tiny import END, MODES, TinyTarget, modes_of, tiny_draft
 from specflash.decoding import Decoding
 from specflash.drafts import DRAFTS
 from specflash.drafts.vanilla import Vanilla
@@ -25,8 +25,8 @@ def test_the_laws_are_worth_comparing():
     target = TinyTarget()
     law = own_law(target, target.encode(), Sampling(1.0), 0)
     assert law.sum() == pytest.approx(1)
-    assert (law > 0.01).sum() > 20
-    assert law[3].sum() == law[3, 3, 3] > 0.01
+    assert (law > 0.01).sum() > 8
+    assert law[END].sum() == law[END, END, END] > 0.01
     for name in DRAFTS:
         for mode in modes_of(name)[:1]:
             said = spoken_law(target, tiny_draft(name, mode, target), target.encode(), Sampling(max_new_tokens=4), 0)
@@ -38,22 +38,21 @@ def test_every_path_is_taken_once_with_its_probability():
     seen = []
     for _ in chance.paths():
         first = int(chance.draw(torch.tensor([[1.0, 1.0, 8.0]])))
-        heads = chance.coins(torch.tensor([0.25, 1.0]))
-        seen.append((first, *heads.tolist(), int(chance.draw(law)) if heads[0] else None, chance.weight))
-    assert sorted(seen, key=str) == [(2, False, True, None, 0.75), (2, True, True, 0, 0.125), (2, True, True, 2, 0.125)]
+        kept = int(chance.streak(torch.tensor([0.25, 1.0, 0.5])))
+        seen.append((first, kept, int(chance.draw(law)) if kept > 2 else None, chance.weight))
+    assert sorted(seen, key=str) == [(2, 0, None, 0.75), (2, 2, None, 0.125), (2, 3, 0, 0.0625), (2, 3, 2, 0.0625)]
 
 
-def test_a_coin_of_no_number_never_falls_on_heads():
-    chance = EveryChance(0)
-    next(chance.paths())
-    chance.draw(torch.ones(1, 1))
-    assert chance.coins(torch.tensor([float("nan")])).tolist() == [False]
+def test_a_probability_that_is_no_number_never_comes_true():
+    chance = EveryChance()
+    for _ in chance.paths():
+        assert chance.streak(torch.tensor([float("nan")])) == 0
 
 
 def test_rounds_of_every_length_are_among_the_paths():
     """Nothing kept, one kept, both kept and the bonus token."""
     target, lengths, chance = TinyTarget(), set(), EveryChance(0)
-    draft = tiny_draft("medusa", "likeliest", target)
+    draft = tiny_draft("medusa", "drawn", target)
     for _ in chance.paths():
         decoding = Decoding(target, draft, target.encode(), Sampling(1.0, max_new_tokens=TOKENS + 1), chance=chance)
         lengths |= {len(tokens) for tokens in decoding}

@@ -25,7 +25,7 @@ from tests.flashbench.verify import mutants
 from tests.tiny import tiny_target
 
 LIMIT = 14
-WARPED = Sampling(0.7, top_k=3, top_p=0.95, max_new_tokens=4)
+WARPED = Sampling(0.7, max_new_tokens=4)
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def draft_part(name: str) -> None:
 
 
 def test_the_right_rules_pass(target, bf16_target):
-    assert greedy_part(target) == outside_part(target) == bits_part(bf16_target) == []
+    assert greedy_part(target) == outside_part(target) == bits_part(target) == bits_part(bf16_target) == []
 
 
 @pytest.mark.parametrize("mutant", mutants.GREEDY)
@@ -117,9 +117,10 @@ def test_the_outside_part_catches(target, mutant, monkeypatch):
 
 
 @pytest.mark.parametrize("mutant", mutants.BITS)
-def test_the_bits_catch(bf16_target, mutant, monkeypatch):
+def test_the_bits_catch(target, mutant, monkeypatch):
+    """In float32: so small a model's bf16 logits are too coarse to tell one order of summing from another."""
     mutants.BITS[mutant](monkeypatch)
-    assert bits_part(bf16_target)
+    assert bits_part(target)
 
 
 @pytest.mark.parametrize("mutant", mutants.LAW)
