@@ -18,11 +18,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from specflash.sampling import draw
+from specflash.sampling import Chance
 
 
 def accept(drafted: Tensor, q: Tensor | None, p: Tensor,
-           generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+           chance: Chance) -> tuple[Tensor, Tensor]:
     """Keep a prefix of the draft and draw the one token that follows it.
 
     drafted  [K] int64           proposed tokens, K may be 0
@@ -34,11 +34,10 @@ def accept(drafted: Tensor, q: Tensor | None, p: Tensor,
     """
     offered = offered_law(drafted, q, p.shape[-1])                             # [K, V]
     probability = acceptance_probability(p[:-1], offered, drafted)             # [K]
-    luck = torch.rand(probability.shape, device=p.device, generator=generator)
-    kept = (luck < probability).long().cumprod(0).sum()  # length of the accepted prefix
+    kept = chance.streak(probability)  # length of the accepted prefix
     offered = F.pad(offered, (0, 0, 0, 1))                                     # [K+1, V]
     row = kept[None]  # as an index of shape [1] it stays on the device
-    return kept, draw(residual(p[row], offered[row]), generator)[0]
+    return kept, chance.draw(residual(p[row], offered[row]))[0]
 
 
 def accept_greedy(drafted: Tensor, best: Tensor) -> tuple[Tensor, Tensor]:

@@ -23,7 +23,7 @@ from specflash.cache import HEADROOM, cache_length, causal_mask
 from specflash.drafts.base import Draft, Session
 from specflash.errors import UserError
 from specflash.records import Generation, Output, Prompt, Proposal
-from specflash.sampling import Sampling, distribution, draw
+from specflash.sampling import Chance, Sampling, distribution
 from specflash.targets.base import Target
 from specflash.timing import Stopwatch
 
@@ -50,10 +50,11 @@ class Decoding(Iterator[list[int]]):
 
     target, draft   the draft is attached to this target and in eval mode
     prompt          ends where the model is to speak
-    sampling        the law, its seed (of a generator of this request's own) and the token limit
+    sampling        the law, its seed (of a `Chance` of this request's own) and the token limit
     width           None: a pass has as many rows as there are tokens to judge. A number: every
                     pass after the prefill has exactly that many rows, dummies behind. Then any two
                     drafts with k < width see logits equal to the last bit, in bf16 too.
+    chance          None: from the seed. Another one decides in its place.
 
     The first item is [first token], from the prefill; every other one is a round's. `generation`
     is complete when the iterator is exhausted, and right after every item before that. `close`
@@ -64,14 +65,14 @@ class Decoding(Iterator[list[int]]):
     """
 
     def __init__(self, target: Target, draft: Draft, prompt: Prompt, sampling: Sampling,
-                 width: int | None = None):
+                 width: int | None = None, chance: Chance | None = None):
         if width is not None and not draft.config.k < width <= HEADROOM:
             raise UserError(f"width must lie in [{draft.config.k + 1}, {HEADROOM}] for a draft of "
                             f"{draft.config.k} tokens, not {width}")
         check_room(target, prompt, sampling.max_new_tokens)
         self.generation = Generation()
         self._target, self._draft, self._prompt, self._sampling = target, draft, prompt, sampling
-        self._generator = torch.Generator(device=target.device).manual_seed(sampling.seed)
+        self._chance = Chance(sampling.seed, target.device) if chance is None else chance
         self._clock = Stopwatch(self.generation.seconds, target.device)
         self._finished = False
         self._rounds = self._run(width)
@@ -105,7 +106,7 @@ class Decoding(Iterator[list[int]]):
         embeds = self._target.embed_prompt(self._prompt)                        # [1, L, D]
         self._clock.lap("vision")
         output = passes.prefill(embeds)
-        token = int(draw(distribution(output.logits[0], self._sampling), self._generator))
+        token = int(self._chance.draw(distribution(output.logits[0], self._sampling)))
         self._clock.lap("prefill")
         return output, token
 
@@ -113,7 +114,7 @@ class Decoding(Iterator[list[int]]):
         done = self.generation
         remaining = self._sampling.max_new_tokens - len(done.ids)
         # The target adds a token of its own to what is kept, hence one draft fewer.
-        proposal = session.propose(self._sampling, self._generator, remaining - 1)
+        proposal = session.propose(self._sampling, self._chance, remaining - 1)
         drafted = proposal.tokens                                               # [K]
         self._clock.lap("draft")
         output = passes.verify(F.pad(drafted, (1, 0), value=done.ids[-1]))
@@ -137,7 +138,7 @@ class Decoding(Iterator[list[int]]):
         """How many drafted tokens are kept, and the token behind them; logits [K+1, V]"""
         if self._sampling.temperature == 0 and proposal.q is None:
             return accept_greedy(proposal.tokens, logits.argmax(-1))
-        return accept(proposal.tokens, proposal.q, distribution(logits, self._sampling), self._generator)
+        return accept(proposal.tokens, proposal.q, distribution(logits, self._sampling), self._chance)
 
     def _commit(self, tokens: list[int]) -> list[int]:
         """Take tokens up to the limit and the first end token; returns those taken."""

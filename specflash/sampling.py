@@ -1,4 +1,4 @@
-"""From logits to the law that tokens are drawn from. It knows no model and no draft.
+"""From logits to the law that tokens are drawn from, and the drawing. It knows no model and no draft.
 
 The order is Hugging Face's: temperature, then top-k, then top-p. Vanilla decoding and
 verification both call this one function, so they cannot disagree about the law.
@@ -44,12 +44,13 @@ class Sampling:
 def distribution(logits: Tensor, sampling: Sampling) -> Tensor:
     """The law of the next token, row by row.
 
-    logits  [R, V] -> [R, V] float32 probabilities (one-hot at temperature 0)
+    logits  [R, V] -> [R, V] probabilities (one-hot at temperature 0); float32, or float64 for float64 logits
     """
+    precise = torch.promote_types(logits.dtype, torch.float32)
     if sampling.temperature == 0:
-        law = torch.zeros(logits.shape, dtype=torch.float32, device=logits.device)
+        law = torch.zeros(logits.shape, dtype=precise, device=logits.device)
         return law.scatter_(-1, logits.argmax(-1, keepdim=True), 1.0)
-    scores = logits.float() / max(sampling.temperature, COLDEST)                  # [R, V]
+    scores = logits.to(precise) / max(sampling.temperature, COLDEST)                  # [R, V]
     if 0 < sampling.top_k < scores.shape[-1]:
         smallest_kept = scores.topk(sampling.top_k, dim=-1).values[..., -1:]
         scores = scores.masked_fill(scores < smallest_kept, -torch.inf)
@@ -66,12 +67,27 @@ def _keep_nucleus(scores: Tensor, top_p: float) -> Tensor:
     return scores.masked_fill(torch.zeros_like(dropped).scatter(-1, order, dropped), -torch.inf)
 
 
-def draw(law: Tensor, generator: torch.Generator | None) -> Tensor:
-    """One token per row of `law` [R, V] -> [R] int64.
+class Chance:
+    """All that is left to chance in one request, from a seeded generator of its own.
 
-    By inverting the cumulative law: one random number per row, where `torch.multinomial` takes V.
+    Drafting, acceptance and sampling decide nothing by luck but through these two questions. So
+    whoever answers them otherwise sees every outcome there is (flashbench.verify.law).
     """
-    cumulative = law.double().cumsum(-1)                                 # [R, V]
-    cumulative = cumulative / cumulative[..., -1:]  # ends at exactly 1, above every random number
-    luck = torch.rand(len(law), 1, dtype=torch.float64, device=law.device, generator=generator)
-    return torch.searchsorted(cumulative, luck, right=True).squeeze(-1)
+
+    def __init__(self, seed: int = 0, device: torch.device | str = "cpu"):
+        self._generator = torch.Generator(device=device).manual_seed(seed)
+
+    def draw(self, law: Tensor) -> Tensor:
+        """One token per row of `law` [R, V] -> [R] int64.
+
+        By inverting the cumulative law: one random number per row, where `torch.multinomial` takes V.
+        """
+        cumulative = law.double().cumsum(-1)                                 # [R, V]
+        cumulative = cumulative / cumulative[..., -1:]  # ends at exactly 1, above every random number
+        luck = torch.rand(len(law), 1, dtype=torch.float64, device=law.device, generator=self._generator)
+        return torch.searchsorted(cumulative, luck, right=True).squeeze(-1)
+
+    def streak(self, probability: Tensor) -> Tensor:
+        """How many of K independent trials succeed before the first that fails: [K] -> int64 scalar"""
+        luck = torch.rand(probability.shape, device=probability.device, generator=self._generator)
+        return (luck < probability).long().cumprod(0).sum()

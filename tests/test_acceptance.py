@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from specflash.acceptance import accept, accept_greedy, acceptance_probability, offered_law, residual
-from specflash.sampling import Sampling, distribution
+from specflash.sampling import Chance, Sampling, distribution
 
 VOCABULARY = 6
 SAMPLING = Sampling(temperature=0.7, top_k=4, top_p=0.9)
@@ -169,7 +169,7 @@ def test_wrong_rules_are_caught(name):
 def test_draws_of_the_real_rule_follow_the_target_within_four_sigma(name):
     """The first token out of `accept`, whether kept or corrected, has the target's law."""
     problem, mode, draws = toy(3), EXACT_MODES[name], 1500
-    generator = torch.Generator().manual_seed(0)
+    generator, chance = torch.Generator().manual_seed(0), Chance(0)
     first_law, second_law = mode.drawn(problem)
     stated = mode.stated(problem)
     p = [warp(logits).float() for logits in problem.target]
@@ -179,7 +179,7 @@ def test_draws_of_the_real_rule_follow_the_target_within_four_sigma(name):
     for first, second in zip(firsts, seconds, strict=True):
         rows = torch.stack([p[0], p[1][first], p[2][first, second]])
         q = None if stated is None else torch.stack([stated[0], stated[1][first]]).float()
-        kept, token = accept(torch.stack([first, second]), q, rows, generator)
+        kept, token = accept(torch.stack([first, second]), q, rows, chance)
         counts[first if kept else token] += 1
     law = warp(problem.target[0])
     assert (counts[law == 0] == 0).all()
@@ -204,7 +204,7 @@ def one_hot(tokens: list[int]) -> Tensor:
 @pytest.mark.parametrize("seed", range(3))
 def test_greedy_keeps_the_agreeing_prefix_and_adds_the_targets_choice(drafted, kept, token, seed):
     p = one_hot([1, 2, 3, 4])[: len(drafted) + 1]
-    outcome = accept(torch.tensor(drafted, dtype=torch.long), None, p, torch.Generator().manual_seed(seed))
+    outcome = accept(torch.tensor(drafted, dtype=torch.long), None, p, Chance(seed))
     assert [int(value) for value in outcome] == [kept, token]
 
 
@@ -212,7 +212,7 @@ def test_greedy_target_with_a_sampled_draft_follows_the_target():
     """At temperature 0 a sampled token equal to the target's is kept, since p / q ≥ 1."""
     q = torch.full((2, VOCABULARY), 1 / VOCABULARY)
     for drafted in ([1, 2], [1, 3], [4, 2]):
-        kept, token = accept(torch.tensor(drafted), q, one_hot([1, 2, 5]), torch.Generator().manual_seed(0))
+        kept, token = accept(torch.tensor(drafted), q, one_hot([1, 2, 5]), Chance(0))
         assert (drafted[: int(kept)] + [int(token)]) == [1, 2, 5][: int(kept) + 1]
 
 
@@ -230,16 +230,16 @@ def test_residual_of_rounding_only_is_the_target_itself():
 
 def test_equal_laws_accept_everything():
     law = warp(toy(1).target[0]).float().expand(4, -1)
-    generator = torch.Generator().manual_seed(0)
+    generator, chance = torch.Generator().manual_seed(0), Chance(0)
     for _ in range(200):
         drafted = torch.multinomial(law[0], 3, replacement=True, generator=generator)
-        assert int(accept(drafted, law[:3], law, generator)[0]) == 3
+        assert int(accept(drafted, law[:3], law, chance)[0]) == 3
 
 
 def test_same_seed_same_outcome():
     p = torch.full((4, VOCABULARY), 1 / VOCABULARY)
     drafted = torch.tensor([0, 1, 2])
-    first, again = (accept(drafted, None, p, torch.Generator().manual_seed(5)) for _ in range(2))
+    first, again = (accept(drafted, None, p, Chance(5)) for _ in range(2))
     assert first == again
 
 
@@ -251,6 +251,6 @@ def test_the_greedy_rule_is_the_rule(slots):
         for drafted in product(range(3), repeat=slots):
             proposed = torch.tensor(drafted, dtype=torch.long)
             kept, token = map(int, accept_greedy(proposed, torch.tensor(best)))
-            assert (kept, token) == tuple(map(int, accept(proposed, None, p, None)))
+            assert (kept, token) == tuple(map(int, accept(proposed, None, p, Chance())))
             assert kept == next((j for j in range(slots) if drafted[j] != best[j]), slots)
             assert token == best[kept]

@@ -5,7 +5,7 @@ import torch
 from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from specflash.errors import UserError
-from specflash.sampling import Sampling, distribution, draw
+from specflash.sampling import Chance, Sampling, distribution
 
 ROWS, VOCABULARY = 50, 37
 
@@ -58,7 +58,7 @@ def test_next_to_zero_the_law_is_that_of_zero(temperature, cut):
     logits = random_logits(seed=5, scale=30)
     law = distribution(logits, Sampling(temperature, **cut))
     assert torch.equal(law, distribution(logits, Sampling(0.0)))
-    assert torch.equal(draw(law, torch.Generator().manual_seed(0)), logits.argmax(-1))
+    assert torch.equal(Chance(0).draw(law), logits.argmax(-1))
 
 
 def test_next_to_zero_equal_logits_stay_equally_likely():
@@ -66,8 +66,11 @@ def test_next_to_zero_equal_logits_stay_equally_likely():
     assert law.tolist() == [[0.5, 0.0, 0.5]]
 
 
-def test_probabilities_are_float32_whatever_the_logits_are():
-    assert distribution(random_logits(seed=2).bfloat16(), Sampling(0.7)).dtype == torch.float32
+@pytest.mark.parametrize("temperature", [0.0, 0.7])
+@pytest.mark.parametrize(("logits", "law"), [(torch.bfloat16, torch.float32), (torch.float32, torch.float32),
+                                             (torch.float64, torch.float64)])
+def test_probabilities_are_never_less_precise_than_float32(logits, law, temperature):
+    assert distribution(random_logits(seed=2).to(logits), Sampling(temperature)).dtype == law
 
 
 def test_ties_at_the_top_k_border_are_all_kept():
@@ -78,7 +81,7 @@ def test_ties_at_the_top_k_border_are_all_kept():
 def test_draws_follow_the_law_within_four_sigma():
     law = distribution(random_logits(seed=3)[:1], Sampling(1.0, top_k=8))[0]
     draws = 20_000
-    tokens = draw(law.expand(draws, -1), torch.Generator().manual_seed(0))
+    tokens = Chance(0).draw(law.expand(draws, -1))
     share = tokens.bincount(minlength=VOCABULARY) / draws
     assert (share[law == 0] == 0).all()
     assert ((share - law).abs() <= 4 * (law * (1 - law) / draws).sqrt()).all()
@@ -86,12 +89,12 @@ def test_draws_follow_the_law_within_four_sigma():
 
 def test_improbable_tokens_are_never_drawn_not_even_at_the_edges():
     law = torch.tensor([0.0, 0.0, 1e-30, 1.0, 0.0, 2e-30, 0.0]).expand(2000, -1)
-    assert set(draw(law, torch.Generator().manual_seed(0)).tolist()) == {3}
+    assert set(Chance(0).draw(law).tolist()) == {3}
 
 
 def test_draws_repeat_with_the_seed():
     law = distribution(random_logits(seed=4), Sampling(1.0))
-    first, again, other = (draw(law, torch.Generator().manual_seed(seed)) for seed in (7, 7, 8))
+    first, again, other = (Chance(seed).draw(law) for seed in (7, 7, 8))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
 

@@ -28,7 +28,7 @@ FAST = {
     "scenes": {"train": 8, "test": 8},
     "dump": {"max_new_tokens": 24, "batch": 4},
     "train": {"epochs": 2},
-    "verify": {"prompts": 2, "max_new_tokens": 12},
+    "verify": {"prompts": 2, "max_new_tokens": 12, "exact_prompts": 2, "temperatures": [1.0]},
     "bench": {"warmups": 1, "noise_every": 1, "noise_band": 0.25},  # so few and short answers are noisy
     "quotable": False,
 }

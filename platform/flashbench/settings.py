@@ -97,10 +97,24 @@ class TrainSettings(Section):
 
 
 class VerifySettings(Section):
-    """Losslessness in fp32: every benchmark prompt plus some, every draft, greedy."""
+    """How much the losslessness gate looks at. The defaults are its short form.
 
-    prompts: int | None = Field(None, ge=1, description="null: every benchmark prompt")
+    prompts        compared in float32, greedy; null: every benchmark prompt
+    exact_prompts  compared in the target's own number format, with a constant number of rows and without
+    lengths        drafted tokens per round that are tried besides each draft's own number; these also
+                   bring in a draft that knows the answer and errs now and then
+    cuts           at how many places each answer in float32 also has to end, by the limit and by an end token
+    temperatures   of the laws that are enumerated on a tiny target; none: no laws
+    draws          sampled answers per method, and as many twice of vanilla, for a χ² test; 0: none
+    """
+
+    prompts: int | None = Field(None, ge=1)
     max_new_tokens: int = Field(64, ge=1)
+    exact_prompts: int = Field(4, ge=1)
+    lengths: tuple[Annotated[int, Field(ge=1, lt=32)], ...] = ()
+    cuts: int = Field(0, ge=0)
+    temperatures: tuple[Annotated[float, Field(gt=0)], ...] = (0.7, 1.0, 1.3)
+    draws: int = Field(0, ge=0)
 
 
 class TaskSettings(Section):

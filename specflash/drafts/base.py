@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from specflash.cache import HEADROOM
 from specflash.records import Batch, Output, Prompt, Proposal
-from specflash.sampling import Sampling, distribution, draw
+from specflash.sampling import Chance, Sampling, distribution
 from specflash.targets.base import Ends
 
 
@@ -57,7 +57,7 @@ class Session(ABC):
     """One request's drafting state. It holds true target features of committed tokens only."""
 
     @abstractmethod
-    def propose(self, sampling: Sampling, generator: torch.Generator | None, limit: int) -> Proposal:
+    def propose(self, sampling: Sampling, chance: Chance, limit: int) -> Proposal:
         """Draft at most `limit` tokens after the committed ones."""
 
     @abstractmethod
@@ -120,7 +120,7 @@ class Draft(nn.Module, ABC):
         """Gradient by the draft's logits [..., V_d] -> gradient by its features [..., D]"""
         return gradient.to(self._draft_head.dtype) @ self._draft_head
 
-    def choose(self, features: Tensor, sampling: Sampling, generator: torch.Generator | None) -> Proposal:
+    def choose(self, features: Tensor, sampling: Sampling, chance: Chance) -> Proposal:
         """One token per row of drafted features [n, D].
 
         The most likely one, whose law is one-hot (q None); or, with `sampled` and a temperature, a
@@ -131,7 +131,7 @@ class Draft(nn.Module, ABC):
         if not self.config.sampled or sampling.temperature == 0:
             return Proposal(self.target_ids(logits.argmax(-1)))
         law = distribution(logits, sampling)                                      # [n, V_d]
-        picked = draw(law, generator)                                             # [n]
+        picked = chance.draw(law)                                                 # [n]
         if self.config.vocabulary:
             full = law.new_zeros(len(law), self.ends.lm_head.shape[0])
             law = full.index_copy_(1, self.vocabulary_ids, law)                   # [n, V]

@@ -23,7 +23,7 @@ from specflash.drafts.keys import KeyBuffer, join
 from specflash.drafts.loss import draft_loss
 from specflash.drafts.rotary import HeadDim, Turn, turn
 from specflash.records import Batch, Output, Prompt, Proposal
-from specflash.sampling import Sampling
+from specflash.sampling import Chance, Sampling
 
 
 class EagleConfig(DraftConfig):
@@ -126,12 +126,12 @@ class EagleSession(Session):
         self._draft, self._buffer = draft, KeyBuffer(capacity)
         self.advance(F.pad(prompt.ids[0, 1:], (0, 1), value=token), output.features[0])
 
-    def propose(self, sampling: Sampling, generator: torch.Generator | None, limit: int) -> Proposal:
+    def propose(self, sampling: Sampling, chance: Chance, limit: int) -> Proposal:
         feature, committed = self._predicted, self._buffer.length
-        chain = [self._draft.choose(feature[: max(limit, 0)], sampling, generator)]
+        chain = [self._draft.choose(feature[: max(limit, 0)], sampling, chance)]
         for _ in range(min(limit, self._draft.config.k) - 1):
             feature = self._draft.step(self._draft.fuse(chain[-1].tokens, feature)[None], self._buffer)
-            chain.append(self._draft.choose(feature, sampling, generator))
+            chain.append(self._draft.choose(feature, sampling, chance))
         self._buffer.cut(committed)
         return join_chain(chain)
 

@@ -27,7 +27,7 @@ from specflash.drafts.anchors import Anchors, find_anchors
 from specflash.drafts.base import Draft, DraftConfig, LossParts, Session
 from specflash.drafts.loss import law_loss
 from specflash.records import Batch, Output, Prompt, Proposal
-from specflash.sampling import Sampling
+from specflash.sampling import Chance, Sampling
 
 
 class MedusaConfig(DraftConfig):
@@ -94,9 +94,9 @@ class MedusaSession(Session):
     def __init__(self, draft: Medusa, feature: Tensor):
         self._draft, self._feature = draft, feature
 
-    def propose(self, sampling: Sampling, generator: torch.Generator | None, limit: int) -> Proposal:
+    def propose(self, sampling: Sampling, chance: Chance, limit: int) -> Proposal:
         rows = self._draft.slots(self._feature)[0]                                # [K, D]
-        return self._draft.choose(rows[: max(limit, 0)], sampling, generator)
+        return self._draft.choose(rows[: max(limit, 0)], sampling, chance)
 
     def advance(self, ids: Tensor, features: Tensor) -> None:
         self._feature = features[-1:]

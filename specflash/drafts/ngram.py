@@ -24,7 +24,7 @@ from torch import Tensor
 from specflash.drafts.base import Draft, DraftConfig, LossParts, Session
 from specflash.drafts.layout import visual_mask
 from specflash.records import Batch, Output, Prompt, Proposal
-from specflash.sampling import Sampling
+from specflash.sampling import Chance, Sampling
 from specflash.targets.base import Ends
 
 
@@ -82,7 +82,7 @@ class NgramSession(Session):
             self._text.append(token)
             self._room += 1
 
-    def propose(self, sampling: Sampling, generator: torch.Generator | None, limit: int) -> Proposal:
+    def propose(self, sampling: Sampling, chance: Chance, limit: int) -> Proposal:
         tokens = self._look_up(max(0, min(limit, self._config.k)))
         return Proposal(torch.tensor(tokens, dtype=torch.long, device=self._device))
 

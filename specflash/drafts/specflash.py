@@ -26,7 +26,7 @@ from specflash.drafts.refine import Refiner
 from specflash.drafts.rotary import HeadDim
 from specflash.drafts.slots import SlotHead
 from specflash.records import Batch, Output, Prompt, Proposal
-from specflash.sampling import Sampling
+from specflash.sampling import Chance, Sampling
 
 OPEN = 1.278  # SiLU(OPEN) = 1
 
@@ -164,21 +164,21 @@ class SpecFlashSession(Session):
         following = F.pad(prompt.ids[:, 1:], (0, 1), value=token)                 # [1, L]
         self._commit(draft.sequence(features, following, layout), features[0, -1:])
 
-    def propose(self, sampling: Sampling, generator: torch.Generator | None, limit: int) -> Proposal:
+    def propose(self, sampling: Sampling, chance: Chance, limit: int) -> Proposal:
         rows = self._drafted[: max(limit, 0)]                                     # [K, D]
         if self._draft.refiner is None:
-            return self._draft.choose(rows, sampling, generator)
-        return self._chain(rows, sampling, generator)
+            return self._draft.choose(rows, sampling, chance)
+        return self._chain(rows, sampling, chance)
 
-    def _chain(self, rows: Tensor, sampling: Sampling, generator: torch.Generator | None) -> Proposal:
+    def _chain(self, rows: Tensor, sampling: Sampling, chance: Chance) -> Proposal:
         """One token after the other, each slot refined by the tokens before it."""
         draft, chain, said = self._draft, [], 0
         for slot, row in enumerate(rows.split(1)):                                # [1, D]
             if slot:
                 said = said + draft.heard(chain[-1].tokens[None])
                 row = draft.refiner(row, slot, said)
-            chain.append(draft.choose(row, sampling, generator))
-        return join_chain(chain) if chain else draft.choose(rows, sampling, generator)
+            chain.append(draft.choose(row, sampling, chance))
+        return join_chain(chain) if chain else draft.choose(rows, sampling, chance)
 
     def advance(self, ids: Tensor, features: Tensor) -> None:
         features = features.to(self._draft.dtype)                                 # [n, D]

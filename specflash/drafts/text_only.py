@@ -31,7 +31,7 @@ from specflash.drafts.layout import visual_mask
 from specflash.drafts.loss import law_loss
 from specflash.drafts.rotary import HeadDim, turn
 from specflash.records import Batch, Output, Prompt, Proposal
-from specflash.sampling import Sampling
+from specflash.sampling import Chance, Sampling
 
 
 class TextOnlyConfig(DraftConfig):
@@ -119,11 +119,11 @@ class TextOnlySession(Session):
         text = prompt.ids[~visual_mask([prompt.spans], prompt.length, prompt.ids.device)]
         self._last = self._read(torch.cat([text, text.new_tensor([token])]))      # [1, D]
 
-    def propose(self, sampling: Sampling, generator: torch.Generator | None, limit: int) -> Proposal:
+    def propose(self, sampling: Sampling, chance: Chance, limit: int) -> Proposal:
         committed = self._buffers[0].length
-        chain = [self._draft.choose(self._last[: max(limit, 0)], sampling, generator)]
+        chain = [self._draft.choose(self._last[: max(limit, 0)], sampling, chance)]
         for _ in range(min(limit, self._draft.config.k) - 1):
-            chain.append(self._draft.choose(self._read(chain[-1].tokens), sampling, generator))
+            chain.append(self._draft.choose(self._read(chain[-1].tokens), sampling, chance))
         for buffer in self._buffers:
             buffer.cut(committed)
         return join_chain(chain)

@@ -9,7 +9,7 @@ from torch import Tensor
 from specflash.cache import HEADROOM
 from specflash.drafts.base import Draft, DraftConfig, LossParts, Session
 from specflash.records import Batch, Output, Prompt, Proposal
-from specflash.sampling import Sampling
+from specflash.sampling import Chance, Sampling
 from specflash.targets.base import Ends
 
 
@@ -38,7 +38,7 @@ class VanillaSession(Session):
     def __init__(self, device: torch.device):
         self._nothing = torch.empty(0, dtype=torch.long, device=device)
 
-    def propose(self, sampling: Sampling, generator: torch.Generator | None, limit: int) -> Proposal:
+    def propose(self, sampling: Sampling, chance: Chance, limit: int) -> Proposal:
         return Proposal(self._nothing)
 
     def advance(self, ids: Tensor, features: Tensor) -> None:

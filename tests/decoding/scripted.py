@@ -10,7 +10,7 @@ from specflash.decoding import generate
 from specflash.drafts.base import Draft, DraftConfig, LossParts, Session
 from specflash.drafts.vanilla import Vanilla
 from specflash.records import Batch, Generation, Output, Prompt, Proposal
-from specflash.sampling import Sampling
+from specflash.sampling import Chance, Sampling
 from specflash.targets.base import Ends, Target
 from tests.tiny import make_sample, picture
 
@@ -46,12 +46,12 @@ class ScriptedSession(Session):
         self.committed = [token]
         self.features = [output.features[0]]
 
-    def propose(self, sampling: Sampling, generator: torch.Generator | None, limit: int) -> Proposal:
+    def propose(self, sampling: Sampling, chance: Chance, limit: int) -> Proposal:
         count = min(self.draft.config.k, limit)
         if self.draft.q is None:
             return Proposal(torch.tensor(self.draft.script(self.committed)[:count], dtype=torch.long))
         q = self.draft.q[:count]                                                # [count, V]
-        tokens = torch.multinomial(q, 1, generator=generator)[:, 0] if count else torch.empty(0, dtype=torch.long)
+        tokens = chance.draw(q)
         return Proposal(tokens, q)
 
     def advance(self, ids: Tensor, features: Tensor) -> None:

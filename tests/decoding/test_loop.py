@@ -34,7 +34,7 @@ def test_vanilla_equals_hugging_face_generate(target, prompt):
     assert done.drafted == done.kept == [0] * (len(done.ids) - 1)
 
 
-@pytest.mark.parametrize("k", range(1, 7))
+@pytest.mark.parametrize("k", range(1, 9))
 def test_every_draft_gives_the_text_of_vanilla(target, prompt, k):
     text = generate(target, VANILLA, prompt, greedy()).ids
     longer = unending(target, prompt, NEW + 8)
@@ -108,7 +108,7 @@ def test_a_draft_that_ignores_the_limit_changes_nothing(target, pictured):
     class Eager(Scripted):
         def start(self, prompt, output, token, capacity):
             session = super().start(prompt, output, token, capacity)
-            session.propose = lambda sampling, generator, limit: Proposal(
+            session.propose = lambda sampling, chance, limit: Proposal(
                 torch.tensor(self.script(session.committed)[: self.config.k]))
             return session
 

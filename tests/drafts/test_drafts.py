@@ -11,7 +11,7 @@ from specflash.drafts.base import Draft
 from specflash.drafts.collate import add_noise, collate
 from specflash.drafts.loss import draft_loss
 from specflash.records import Batch, Features
-from specflash.sampling import Sampling, distribution
+from specflash.sampling import Chance, Sampling, distribution
 from tests.drafts.toy import NO_PICTURE, ONE_PICTURE, TWO_PICTURES, K, V, draft, features, open_session
 
 TRAINED = [name for name, kind in DRAFTS.items() if kind.trainable]
@@ -106,7 +106,7 @@ def test_no_more_is_drafted_than_asked_for(name, limit, tokens, sampled):
     made = draft(name, sampled=sampled)
     with torch.inference_mode():
         session = open_session(made, features(20, ONE_PICTURE), 15)
-        proposal = session.propose(Sampling(temperature=1.0), torch.Generator().manual_seed(0), limit)
+        proposal = session.propose(Sampling(temperature=1.0), Chance(0), limit)
     assert proposal.tokens.shape == (tokens,) and proposal.tokens.dtype == torch.int64
     if sampled and tokens:
         assert proposal.q.shape == (tokens, V)
@@ -125,8 +125,8 @@ def test_proposing_twice_proposes_the_same(name):
 def draw_many(made: Draft, sampling: Sampling):
     with torch.inference_mode():
         session = open_session(made, features(20, ONE_PICTURE), 15)
-        generator = torch.Generator().manual_seed(0)
-        return [session.propose(sampling, generator, 1) for _ in range(2000)]
+        chance = Chance(0)
+        return [session.propose(sampling, chance, 1) for _ in range(2000)]
 
 
 @pytest.mark.parametrize("name", TRAINED)

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -14,7 +15,7 @@ WIDTH = 32
 DRAFTS = {"eagle": {"k": 3, "head_dim": 16}, "specflash": {"k": 2, "latents": 2, "head_dim": 16}}
 
 
-def make_experiment(root: Path, prompts: int = 3) -> Settings:
+def make_experiment(root: Path, prompts: int = 3, verify: dict[str, Any] | None = None) -> Settings:
     """Settings whose drafts are saved already, as if they had been trained."""
     weights = root / "target"
     save_tiny_llava(weights)
@@ -24,7 +25,7 @@ def make_experiment(root: Path, prompts: int = 3) -> Settings:
         "name": "tiny", "run": root / "run", "threads": 1, "drafts": DRAFTS,
         "target": {"name": "llava-1.5", "weights": str(weights), "dtype": "bfloat16", "device": "cpu"},
         "dump": {"source": source},
-        "verify": {"max_new_tokens": 8},
+        "verify": verify or {"max_new_tokens": 8, "temperatures": []},
         "bench": {"tasks": {"captions": {"source": source, "max_new_tokens": 10}}, "warmups": 1,
                   "noise_band": 9.0},  # answers of milliseconds say nothing about the machine
         "track": {"uri": None}})

@@ -1,12 +1,40 @@
-"""Two answers to one prompt, token for token. It knows no draft and no benchmark."""
+"""Two answers to one prompt, token for token, and whether rounding explains where they part.
 
+It knows no draft and no benchmark.
+"""
+
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from specflash.records import Prompt
 from specflash.targets.base import Target
+
+TIE_ULPS = 4
+"""Two passes over the same tokens may differ by a few roundings per logit; a wider gap is no tie."""
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """Where an answer leaves another one, and what the target itself thinks of it.
+
+    position  first token that differs or is missing on one side
+    gap       how much the target prefers its first choice over its second there, in logit units
+    ulps      the same in steps of the target's dtype at the size of its best logit
+    lag       most ulps by which any token of the answer lies below the target's best one, when the
+              target reads the whole answer in one pass (teacher-forced replay)
+    kind      "tie": both answers go on, and rounding explains every token; else "real"
+    """
+
+    position: int
+    gap: float
+    ulps: float
+    lag: float
+    kind: Literal["tie", "real"]
 
 
 def first_difference(ours: Sequence[int], reference: Sequence[int]) -> int | None:
@@ -20,18 +48,54 @@ def first_difference(ours: Sequence[int], reference: Sequence[int]) -> int | Non
 def top_two_gap(target: Target, prompt: Prompt, answer: Sequence[int]) -> float:
     """How much the target prefers its first choice over its second after `answer` (logit units).
 
-    A gap of a few roundings explains a difference in low precision; a wide one is a bug in the engine.
+    Computed by one pass over everything without a cache. A gap of a few roundings explains a
+    difference in low precision; a wide one is a bug in the engine.
     """
-    first, second = next_logits(target, prompt, answer).topk(2).values.tolist()
-    return first - second
+    return _gap(replay(target, prompt, answer)[-1])
+
+
+def divergence(target: Target, prompt: Prompt, ours: Sequence[int], reference: Sequence[int]) -> Divergence | None:
+    """Where the greedy answer `ours` leaves `reference`, and of what kind that is; None where it never does."""
+    position = first_difference(ours, reference)
+    if position is None:
+        return None
+    rows = replay(target, prompt, ours)                                         # [n+1, V]
+    there = rows[position]
+    ulps = _gap(there) / ulp(there.max(), target.dtype)
+    lag = max(_lag(row, token, target.dtype) for row, token in zip(rows, ours, strict=False))
+    tie = _ends_well(target, ours, reference, position) and max(ulps, lag) <= TIE_ULPS
+    return Divergence(position, _gap(there), ulps, lag, "tie" if tie else "real")
 
 
 @torch.inference_mode()
-def next_logits(target: Target, prompt: Prompt, answer: Sequence[int]) -> Tensor:
-    """What the target thinks of every token after `answer`, by one pass over everything without a cache. [V] float32"""
+def replay(target: Target, prompt: Prompt, answer: Sequence[int]) -> Tensor:
+    """Logits of one pass over prompt and answer without a cache: row j judges answer[j]. [n+1, V]"""
     embeds = target.embed_prompt(prompt)                                        # [1, L, D]
     if answer:
         ids = torch.tensor([list(answer)], device=target.device)
         embeds = torch.cat([embeds, target.embed(ids)], dim=1)                  # [1, L+n, D]
     positions = target.positions(prompt, 0, embeds.shape[1])
-    return target.forward(embeds, None, positions, None, keep=1).logits[0, -1].float()
+    return target.forward(embeds, None, positions, None, keep=len(answer) + 1).logits[0]
+
+
+def ulp(value: Tensor | float, dtype: torch.dtype) -> float:
+    """The step between neighbours of `value` in `dtype`."""
+    exponent = math.floor(math.log2(max(abs(float(value)), torch.finfo(dtype).tiny)))
+    return torch.finfo(dtype).eps * 2.0 ** exponent
+
+
+def _gap(row: Tensor) -> float:
+    first, second = row.float().topk(2).values.tolist()
+    return first - second
+
+
+def _lag(row: Tensor, token: int, dtype: torch.dtype) -> float:
+    best = float(row.max())
+    return (best - float(row[token])) / ulp(best, dtype)
+
+
+def _ends_well(target: Target, ours: Sequence[int], reference: Sequence[int], position: int) -> bool:
+    """No token is missing where the answers part, none stands behind an end token, and none is left out."""
+    parted = position < min(len(ours), len(reference))
+    ended = [token in target.end_ids for token in ours]
+    return parted and not any(ended[:-1]) and (ended[-1] or len(ours) >= len(reference))

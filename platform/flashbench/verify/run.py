@@ -1,61 +1,42 @@
-"""The verify stage: greedy answers of every draft against vanilla's, prompt by prompt.
+"""The verify stage: every draft against vanilla, tokens, bits, laws and drawn answers.
 
-Three checks: every prompt in float32; some prompts in the benchmark's own number format with a
-constant number of rows, where even bf16 must agree to the last bit; and vanilla itself against the
-transformers library's `generate` on a model with nothing of ours inside it. It times nothing.
+It knows which checks there are and where results lie; what a check does is in judge.py, law.py and
+draws.py, what is checked by which is a table in docs/losslessness.md. It finishes one piece of
+work at a time: killed at any moment, it goes on with the next.
 """
 
 import gc
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import asdict
 
 import torch
 
 from flashbench.bench.control import hf_generate
-from flashbench.bench.methods import Engine, conditions_fingerprint, draft_fingerprints, load_engine
-from flashbench.bench.prompts import BenchPrompt, bench_prompts
+from flashbench.bench.methods import Engine, conditions_fingerprint, load_engine
+from flashbench.bench.prompts import BenchPrompt
 from flashbench.bench.rows import HF_GENERATE, VANILLA
 from flashbench.console import note, progress
-from flashbench.fingerprint import digest
+from flashbench.fingerprint import digest, engine_fingerprint
 from flashbench.journal import Journal, Record
 from flashbench.lock import sole_writer
 from flashbench.settings import Settings
-from flashbench.verify.compare import first_difference, top_two_gap
-from flashbench.verify.verdict import EXACT, FLOAT, OUTSIDE, Outcome, Verdict
+from flashbench.verify.chi_square import Homogeneity
+from flashbench.verify.draws import run_draws
+from flashbench.verify.judge import Both, answer_both, judge_float, judge_ids, judge_own
+from flashbench.verify.law import Law, check_laws
+from flashbench.verify.plan import FORMAT, Comparison, make_plan
+from flashbench.verify.verdict import OUTSIDE, OWN, Cost, Outcome, Verdict
 from specflash.cache import HEADROOM
 from specflash.decoding import generate
 from specflash.records import Prompt
 from specflash.sampling import Sampling
 from specflash.targets import load_target
 
-OUTSIDE_PROMPTS = 3
-EXACT_PROMPTS = 4
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """One answer that is to be held against vanilla's.
-
-    width        rows of every pass; None: as many as there are tokens to judge
-    fingerprint  what the answer depends on; an answer with the same one is not decoded again
-    """
-
-    check: str
-    method: str
-    prompt: BenchPrompt
-    limit: int
-    width: int | None
-    fingerprint: str
-
-    @property
-    def key(self) -> str:
-        return f"{self.check}/{self.prompt.key}/{self.method}"
-
 
 def run_verify(settings: Settings) -> Verdict:
     """Compare, write `verify.json` and return the verdict.
 
-    Answers compared before with the same weights, settings and code are not decoded again.
+    What was compared before with the same weights, settings and code is not done again.
     """
     with sole_writer(settings.run / "verify", "verify"):
         return _verify(settings)
@@ -63,39 +44,40 @@ def run_verify(settings: Settings) -> Verdict:
 
 def _verify(settings: Settings) -> Verdict:
     journal = Journal(settings.run / "verify" / "rows.jsonl")
-    prompts = spread(bench_prompts(settings), settings.verify.prompts)
-    drafts = draft_fingerprints(settings)
-    in_float = [*_plan(settings, FLOAT, drafts, prompts),
-                *_plan(settings, OUTSIDE, {HF_GENERATE: ""}, spread(prompts, OUTSIDE_PROMPTS))]
-    in_own = _plan(settings, EXACT, drafts, spread(prompts, EXACT_PROMPTS))
-    _run_missing(settings, "float32", in_float, journal)
-    _run_missing(settings, settings.target.dtype, in_own, journal)
-    outcomes = [Outcome(**journal.get(one.key, one.fingerprint)["outcome"]) for one in [*in_float, *in_own]]
-    verdict = Verdict(settings.target.dtype, HEADROOM, settings.verify.max_new_tokens, tuple(outcomes),
-                      {"drafts": drafts, "engine": conditions_fingerprint(settings, "float32")})
+    plan = make_plan(settings)
+    laws = _laws(settings, [VANILLA, *plan.drafts], journal)
+    _run_missing(settings, "float32", plan.in_float, journal)
+    _run_missing(settings, settings.target.dtype, plan.in_own, journal)
+    draws = run_draws(settings, plan.drafts, journal)
+    verdict = _verdict(settings, [journal.get(one.key, one.fingerprint) for one in [*plan.in_float, *plan.in_own]],
+                       plan.drafts, laws, draws)
     verdict.write(settings.run / "verify.json")
     verdict.show()
     return verdict
 
 
-def spread(prompts: Sequence[BenchPrompt], count: int | None) -> list[BenchPrompt]:
-    """`count` prompts at even distances, so that every task has its share (None: all)."""
-    if count is None or count >= len(prompts):
-        return list(prompts)
-    return [prompts[i * len(prompts) // count] for i in range(count)]
+def _verdict(settings: Settings, records: list[Record], drafts: dict[str, str], laws: Iterable[Law],
+             draws: Iterable[Homogeneity]) -> Verdict:
+    outcomes = (Outcome(**outcome) for record in records for outcome in record["outcomes"])
+    costs = (Cost(**record["cost"]) for record in records if record["cost"])
+    return Verdict(settings.target.dtype, HEADROOM, settings.verify.max_new_tokens, tuple(outcomes),
+                   {"drafts": drafts, "engine": conditions_fingerprint(settings, "float32")},
+                   tuple(laws), tuple(draws), tuple(costs))
 
 
-def _plan(settings: Settings, check: str, methods: dict[str, str], prompts: list[BenchPrompt]) -> list[Comparison]:
-    """methods  name -> hash of its weights"""
-    exact = check == EXACT
-    conditions = conditions_fingerprint(settings, settings.target.dtype if exact else "float32")
-    width = HEADROOM if exact else None
-    comparisons = []
-    for prompt in prompts:
-        limit = min(prompt.max_new_tokens, settings.verify.max_new_tokens)
-        comparisons += [Comparison(check, method, prompt, limit, width, digest([conditions, weights, limit, width]))
-                        for method, weights in methods.items()]
-    return comparisons
+def _laws(settings: Settings, methods: list[str], journal: Journal) -> list[Law]:
+    temperatures = settings.verify.temperatures
+    if not temperatures:
+        return []
+    fingerprint = digest([FORMAT, engine_fingerprint(), temperatures])
+    missing = [name for name in methods if journal.find(f"law/{name}", fingerprint) is None]
+    if missing:
+        with progress("verify: laws on a tiny target", len(missing)) as advance:
+            for name in missing:
+                laws = [asdict(law) for law in check_laws(name, temperatures)]
+                journal.add({"key": f"law/{name}", "fingerprint": fingerprint, "laws": laws})
+                advance()
+    return [Law(**law) for name in methods for law in journal.get(f"law/{name}", fingerprint)["laws"]]
 
 
 def _run_missing(settings: Settings, dtype: str, comparisons: list[Comparison], journal: Journal) -> None:
@@ -107,17 +89,25 @@ def _run_missing(settings: Settings, dtype: str, comparisons: list[Comparison], 
         return
     outside = _outside_answers(settings, [one for one in missing if one.method == HF_GENERATE])
     engine = load_engine(settings, dtype)
-    references: dict[tuple[str, int | None], list[int]] = {}
+    held: tuple[BenchPrompt, Prompt, list[int] | Both] | None = None
     with progress(f"verify in {dtype}", len(missing)) as advance:
         # Prompt by prompt, so that vanilla decodes each prompt once and is then forgotten.
-        for one in sorted(missing, key=lambda one: (one.prompt.key, one.width is not None)):
-            place = (one.prompt.key, one.width)
-            if place not in references:
-                references = {place: _answer(engine, VANILLA, one, engine.target.encode(one.prompt.request))}
-            journal.add(_compare(engine, one, references[place], outside.get(one.key)))
+        for one in sorted(missing, key=lambda one: one.prompt.key):
+            if held is None or held[0] != one.prompt:
+                prompt = engine.target.encode(one.prompt.request)
+                held = (one.prompt, prompt, _reference(engine, one, prompt))
+            journal.add(_compare(engine, one, *held[1:], outside.get(one.key)))
             advance()
     del engine
     gc.collect()
+
+
+def _reference(engine: Engine, one: Comparison, prompt: Prompt) -> list[int] | Both:
+    """What vanilla says: ids, or for the checks in the target's own number format both its answers."""
+    vanilla = engine.drafts[VANILLA]
+    if one.check == OWN:
+        return answer_both(engine, vanilla, prompt, one.limit, exact_first=False)
+    return generate(engine.target, vanilla, prompt, Sampling(max_new_tokens=one.limit)).ids
 
 
 def _outside_answers(settings: Settings, comparisons: list[Comparison]) -> dict[str, list[int]]:
@@ -134,15 +124,15 @@ def _outside_answers(settings: Settings, comparisons: list[Comparison]) -> dict[
     return answers
 
 
-def _compare(engine: Engine, one: Comparison, reference: list[int], outside: list[int] | None) -> Record:
+def _compare(engine: Engine, one: Comparison, prompt: Prompt, reference: list[int] | Both,
+             outside: list[int] | None) -> Record:
     """outside  the answer where another engine gave it already"""
-    prompt = engine.target.encode(one.prompt.request)
-    ids = _answer(engine, one.method, one, prompt) if outside is None else outside
-    position = first_difference(ids, reference)
-    gap = None if position is None else top_two_gap(engine.target, prompt, reference[:position])
-    outcome = Outcome(one.check, one.prompt.task, one.prompt.sample, one.method, len(ids), position, gap)
-    return {"key": one.key, "fingerprint": one.fingerprint, "outcome": asdict(outcome)}
-
-
-def _answer(engine: Engine, method: str, one: Comparison, prompt: Prompt) -> list[int]:
-    return generate(engine.target, engine.drafts[method], prompt, Sampling(max_new_tokens=one.limit), one.width).ids
+    cost = None
+    if one.check == OWN:
+        outcomes, cost = judge_own(engine, one, prompt, reference)
+    elif one.check == OUTSIDE:
+        outcomes = [judge_ids(engine, one, prompt, outside, reference)]
+    else:
+        outcomes = judge_float(engine, one, prompt, reference)
+    return {"key": one.key, "fingerprint": one.fingerprint, "outcomes": [asdict(outcome) for outcome in outcomes],
+            "cost": None if cost is None else asdict(cost)}
