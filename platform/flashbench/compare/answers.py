@@ -44,6 +44,7 @@ def _add(record: Any, name: str, result: Result) -> tuple[str, str]:
     if not isinstance(record, dict):
         raise TypeError(f"a {type(record).__name__}, not an object")
     method, key = str(record.get("model_id", name)), str(record["question_id"])
+    f"{method} {key}".encode()  # half a character can be written in JSON, and nowhere else
     repeats = [_choice(choice) for choice in record["choices"]] if "choices" in record else [_flat(record)]
     if not repeats:
         raise ValueError("no choices")
@@ -57,12 +58,14 @@ def _add(record: Any, name: str, result: Result) -> tuple[str, str]:
 
 
 def _choice(choice: Any) -> tuple[float, int, str | None]:
+    if not isinstance(choice, dict):
+        raise TypeError("a choice is no object")
     seconds, tokens, turns = choice["wall_time"], choice["new_tokens"], choice.get("turns")
     if not isinstance(seconds, list) or not isinstance(tokens, list) or len(seconds) != len(tokens):
         raise TypeError("`wall_time` and `new_tokens` of a choice are lists with one entry per turn")
     for took, gave in zip(seconds, tokens, strict=True):
         check_span([took], gave)
-    return _account(sum(seconds), sum(tokens), "\n".join(map(str, turns)) if turns else None)
+    return _account(sum(seconds), sum(tokens), "\n".join(map(str, turns)) if isinstance(turns, list) else None)
 
 
 def _flat(record: dict[str, Any]) -> tuple[float, int, str | None]:
@@ -77,10 +80,9 @@ def _account(seconds: Any, tokens: Any, text: str | None) -> tuple[float, int, s
 def _is_document(content: bytes) -> bool:
     """Whether all lines together are JSON: a list of answers, or one object over many lines."""
     try:
-        json.loads(content)
+        return isinstance(json.loads(content), list) or len(content.strip().splitlines()) > 1
     except (ValueError, RecursionError):
         return False
-    return True
 
 
 def _reason(error: Exception) -> str:

@@ -3,14 +3,15 @@
 It reads no file and judges nothing.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 WINDOWS = ("decode", "e2e")
-MOST_TOKENS = 2**53
-"""What a float still counts one by one."""
+MOST = 2**53
+"""Up to here a float counts one by one: enough for any answer's seconds and tokens."""
+SHOWN = 40
+"""Characters of a wrong value in a message."""
 
 
 @dataclass(frozen=True)
@@ -84,10 +85,10 @@ class Result:
 def check_span(seconds: Sequence[object], tokens: object) -> None:
     """Raises ValueError that says what of an answer's account cannot be."""
     for value in seconds:
-        if not _is_number(value) or not math.isfinite(value) or value < 0:
-            raise ValueError(f"`{value}` is no number of seconds")
-    if not isinstance(tokens, int) or isinstance(tokens, bool) or not 0 < tokens < MOST_TOKENS:
-        raise ValueError(f"`{tokens}` is no number of tokens")
+        if not _is_number(value) or not 0 <= value < MOST:
+            raise ValueError(f"`{str(value)[:SHOWN]}` is no number of seconds")
+    if not isinstance(tokens, int) or isinstance(tokens, bool) or not 0 < tokens < MOST:
+        raise ValueError(f"`{str(tokens)[:SHOWN]}` is no number of tokens")
     if not sum(seconds) > 0:
         raise ValueError(f"{tokens} tokens in 0 seconds")
 

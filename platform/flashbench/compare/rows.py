@@ -13,6 +13,7 @@ from flashbench.compare.results import Prompt, Result, Series, check_span
 from specflash.errors import UserError, one_line
 from specflash.metrics import DECODE, E2E, Row
 
+LONGEST_REASON = 200
 NEEDED = ("task", "sample", "method", "committed", "seconds")
 TYPES = {
     "task": pa.string(), "sample": pa.string(), "method": pa.string(), "committed": pa.list_(pa.int64()),
@@ -42,7 +43,7 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     try:
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as error:
-        raise UserError(f"{path} is no Parquet file: {one_line(error)}") from None
+        raise UserError(f"{path} is no Parquet file that can be read: {one_line(error)[:LONGEST_REASON]}") from None
     missing = [name for name in NEEDED if name not in table.column_names]
     if missing:
         raise UserError(f"{path} holds no benchmark rows: it has no column `{missing[0]}`")

@@ -80,6 +80,8 @@ def test_the_layouts_of_eagle_and_flashsd(tmp_path):
     ("a.jsonl", '{"question_id": 1, "new_tokens": 2.5, "wall_time": 1}', "`2.5` is no number of tokens"),
     ("a.jsonl", '{"question_id": 1, "new_tokens": 1e400, "wall_time": 1}', "`inf` is no number of tokens"),
     ("a.jsonl", '{"question_id": 1, "new_tokens": 3, "wall_time": 1}\n' * 2, "answered twice by a, in lines 1 and 2"),
+    ("a.jsonl", '{"question_id": 1, "new_tokens": 3, "wall_time": 1%s}' % ("0" * 400), "is no number of seconds"),
+    ("a.jsonl", '{"question_id": "\\ud800", "new_tokens": 3, "wall_time": 1}', "line 1"),
     ("a.parquet", "no parquet", "is no Parquet file"),
     ("a.parquet", "PAR1 and no more", "is no Parquet file"),
 ])
