@@ -63,7 +63,7 @@ def _child(settings: Settings, summary: Mapping[str, Any], parent: Entry, place:
     draft = {f"draft.{key}": value for key, value in settings.drafts.get(line["method"], {}).items()}
     return Entry(
         key=digest([parent.key, line]), name=name, at=parent.at - 1 - place, seconds=sum(line["seconds"].values()),
-        tags=as_tags({**_common_tags(settings, summary), **what, "kind": "method", "comparison": summary["result"]}),
+        tags=as_tags({**_common_tags(settings, summary), **what, "kind": "method", "comparison": parent.key}),
         params=as_params({**what, **{key: line[key] for key in COUNTS}, **draft}),
         points=[(key, float(value), 0) for key, value in _metrics(line) if value is not None],
         parent=parent.key, draft=summary["fingerprint"]["drafts"].get(line["method"]))

@@ -1,32 +1,29 @@
-"""How an experiment looks in MLflow's UI: it opens on its runs, and has a view with the methods side by side.
+"""A comparison as a table in MLflow's UI: all its methods with their headlines, the fastest first.
 
-`…/#/experiments/ID/runs?viewStateShareKey=specflash` is that view. It is stored as the UI's own *Share* stores one,
-in a tag of the experiment; a UI that does not know it shows its ordinary table.
+The view is stored as the UI's own *Share* stores one, in a tag of the experiment, and the comparison's note leads to
+it. A UI that does not know it shows its ordinary table of runs.
 """
 
 import json
 
-VIEW = "specflash"
-VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
-KIND_TAGS = {"mlflow.experimentKind": "custom_model_development"}
-"""Without it the UI takes the experiment for one about prompts and opens on empty usage charts."""
+TAG = "mlflow.sharedViewState."
 
 SHOWN = ("metrics.`accept_length`", "metrics.`speedup_decode`", "metrics.`speedup_e2e`", "metrics.`identical_share`",
          "metrics.`output_tps`", "metrics.`tpot_ms`", "metrics.`ttft_ms`",
          "params.`method`", "params.`task`", "params.`temperature`", "tags.`claim_level`")
 
 
-def view_of(comparison: str) -> str:
-    """What VIEW_TAG of the experiment holds: the view, with this comparison's children open.
+def view_of(comparison: str) -> dict[str, str]:
+    """The tag of the experiment that holds the view.
 
-    comparison  id of its run
+    comparison  key of its entry
     """
-    return json.dumps({
-        "orderByKey": "attributes.start_time", "orderByAsc": False, "searchFilter": "", "startTime": "ALL",
-        "lifecycleFilter": "Active", "modelVersionFilter": "All Runs", "datasetsFilter": [],
-        "selectedColumns": SHOWN, "runsExpanded": {comparison: True}})
+    state = {"searchFilter": f"tags.comparison = '{comparison}'", "orderByKey": "metrics.`speedup_decode`",
+             "orderByAsc": False, "startTime": "ALL", "lifecycleFilter": "Active", "modelVersionFilter": "All Runs",
+             "datasetsFilter": [], "selectedColumns": SHOWN}
+    return {TAG + comparison: json.dumps(state)}
 
 
-def view_link(experiment_id: str) -> str:
+def view_link(experiment_id: str, comparison: str) -> str:
     """Where the view is, from within the UI."""
-    return f"#/experiments/{experiment_id}/runs?viewStateShareKey={VIEW}"
+    return f"#/experiments/{experiment_id}/runs?workflowType=machine_learning&viewStateShareKey={comparison}"

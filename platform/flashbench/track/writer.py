@@ -18,7 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from flashbench.settings import Settings
 from flashbench.track.entry import LONGEST_TAG, Entry, cut
 from flashbench.track.store import artifact_place, tracking_uri
-from flashbench.track.view import KIND_TAGS, VIEW_TAG, view_link, view_of
+from flashbench.track.view import view_link, view_of
 from specflash.errors import one_line
 
 TRIES = 3
@@ -79,16 +79,14 @@ class Writer:
         for attachment in entry.attachments:
             yield Path(attachment.path).name, lambda path=Path(attachment.path): self._attach(run_id, path)
         if entry.tags["kind"] == "comparison":
-            yield "the view", lambda: self._show(run_id)
-
-    def _show(self, comparison: str) -> None:
-        self._client.set_experiment_tag(self._experiment(), VIEW_TAG, view_of(comparison))
+            for tag in view_of(entry.key).items():
+                yield "the view", lambda tag=tag: client.set_experiment_tag(self._experiment(), *tag)
 
     def _tags(self, entry: Entry) -> Iterator[RunTag]:
         """The entry's own once more, for they may have changed since its run was made; and what only MLflow knows."""
         yield from (RunTag(*pair) for pair in entry.tags.items())
         if entry.note:
-            link = f"[All methods side by side]({view_link(self._experiment())})"
+            link = f"[All methods side by side]({view_link(self._experiment(), entry.key)})"
             yield RunTag("mlflow.note.content", cut(f"{link}\n\n{entry.note}", LONGEST_TAG))
         if entry.tables:
             # By this the UI knows them for tables; the library's `log_table` cuts numbers to ten digits.
@@ -127,7 +125,7 @@ class Writer:
             name = self._settings.track.experiment
             known = self._client.get_experiment_by_name(name)
             self._experiment_id = known.experiment_id if known else self._client.create_experiment(
-                name, artifact_place(self._settings), KIND_TAGS)
+                name, artifact_place(self._settings))
         return self._experiment_id
 
 

@@ -10,12 +10,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+from mlflow import MlflowClient
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from flashbench.settings import Settings
 from flashbench.track import log_comparison, log_training
-from flashbench.track.view import VIEW
+from flashbench.track.view import view_link
 from flashbench.tree import read_tree
 from tests.browser import CHROMIUM
 from tests.flashbench.track.server import serving
@@ -30,7 +31,7 @@ def main(run: Path, picture: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         uri = _logged_anew(run.resolve(), Path(folder))
         with serving(uri, Path(folder)) as address:
-            _photograph(f"{address}/#/experiments/1/runs?viewStateShareKey={VIEW}", picture)
+            _photograph(f"{address}/{_view(uri)}", picture)
     Image.open(picture).convert("RGB").quantize(COLOURS).save(picture, optimize=True)
     print(f"{picture}: {picture.stat().st_size / 1000:.0f} kB")
 
@@ -50,6 +51,13 @@ def _logged_anew(run: Path, folder: Path) -> str:
     if lost:
         raise SystemExit("\n".join(lost))
     return settings.track.uri
+
+
+def _view(uri: str) -> str:
+    client = MlflowClient(uri)
+    experiment = client.get_experiment_by_name("specflash").experiment_id
+    child = client.search_runs([experiment], "tags.kind = 'method'", max_results=1)[0]
+    return view_link(experiment, child.data.tags["comparison"])
 
 
 def _photograph(url: str, picture: Path) -> None:

@@ -7,12 +7,12 @@ import pytest
 from mlflow import MlflowClient
 
 from flashbench.track import HEADLINES, tracking_uri
-from flashbench.track.view import VIEW
 from tests.browser import opened
 from tests.flashbench.track.server import serving
 
 PATIENCE_MS = 20_000
-WIDE = (1700, 950)
+WIDE = (1900, 950)
+CLOSE_PX = 40
 
 
 @pytest.fixture(scope="module")
@@ -26,24 +26,32 @@ def site(browser, tracked, tmp_path_factory):
         yield address, experiment, {run.info.run_name: run.info.run_id for run in runs}
 
 
-def test_the_view_has_the_methods_under_their_comparison_with_the_headlines(browser, site, tracked):
+def test_the_runs_are_grouped_under_their_comparison(browser, site):
     address, experiment, _ = site
-    with opened(browser, f"{address}/#/experiments/{experiment}/runs?viewStateShareKey={VIEW}", WIDE) as seen:
+    with opened(browser, f"{address}/#/experiments/{experiment}/runs", WIDE) as seen:
         page = seen.page
-        for name in ("compare · scripted", "instruct · vanilla", "instruct · drafty", "train · drafty"):
+        parent = page.get_by_role("row").filter(has=page.get_by_text("compare · scripted", exact=True))
+        parent.first.wait_for(timeout=PATIENCE_MS)
+        assert page.get_by_text("train · drafty", exact=True).count() == 3
+        assert page.get_by_text("instruct · drafty", exact=True).count() == 0
+        parent.locator(f"button:near(:text('compare · scripted'), {CLOSE_PX})").first.click()
+        for child in ("instruct · vanilla", "instruct · drafty"):
+            page.get_by_text(child, exact=True).wait_for(timeout=PATIENCE_MS)
+
+
+def test_the_note_says_what_the_numbers_mean_and_leads_to_all_methods_with_their_headlines(browser, site):
+    address, experiment, ids = site
+    with opened(browser, f"{address}/#/experiments/{experiment}/runs/{ids['compare · scripted']}", WIDE) as seen:
+        page = seen.page
+        page.get_by_text("2.40 [2.00, 3.00]").first.wait_for(timeout=PATIENCE_MS)
+        assert "tokens per verification pass" in page.inner_text("body")
+        page.get_by_text("All methods side by side").click()
+        for name in ("instruct · vanilla", "instruct · drafty"):
             page.get_by_text(name, exact=True).first.wait_for(timeout=PATIENCE_MS)
-        for metric in HEADLINES[:4]:
-            assert page.get_by_role("columnheader", name=metric).is_visible()
-        assert page.get_by_text("2.4", exact=True).count() >= 2  # A and R decode of `drafty`
-        page.locator("[data-testid='expander-button'], .ag-group-contracted, .ag-group-expanded").first.click()
-        page.get_by_text("instruct · drafty", exact=True).wait_for(state="hidden", timeout=PATIENCE_MS)
-        assert page.get_by_text("compare · scripted", exact=True).is_visible()
-
-
-def test_an_experiment_opens_on_its_runs(browser, site):
-    address, experiment, _ = site
-    with opened(browser, f"{address}/#/experiments/{experiment}", WIDE) as seen:
-        seen.page.get_by_text("compare · scripted", exact=True).first.wait_for(timeout=PATIENCE_MS)
+        headers = page.get_by_role("columnheader").all_inner_texts()
+        assert [name for name in headers if name in HEADLINES] == sorted(HEADLINES)
+        assert page.get_by_text("train · drafty", exact=True).count() == 0
+        assert page.get_by_text("2.4", exact=True).count() == 2  # A and R decode of `drafty`
 
 
 def test_compared_runs_show_their_names_and_the_headlines_before_the_details(browser, site):
@@ -59,13 +67,3 @@ def test_compared_runs_show_their_names_and_the_headlines_before_the_details(bro
         metrics = text[text.index("Metrics\nShow diff only"):]
         places = [metrics.index(f"\n{name}\n") for name in HEADLINES]
         assert max(places) < metrics.index("uncertainty/") < metrics.index("verification/")
-
-
-def test_the_comparison_says_what_its_numbers_mean(browser, site):
-    address, experiment, ids = site
-    with opened(browser, f"{address}/#/experiments/{experiment}/runs/{ids['compare · scripted']}", WIDE) as seen:
-        page = seen.page
-        page.get_by_text("2.40 [2.00, 3.00]").first.wait_for(timeout=PATIENCE_MS)
-        assert page.get_by_text("tokens per verification pass").first.is_visible()
-        page.get_by_text("All methods side by side").click()
-        page.get_by_text("instruct · drafty", exact=True).first.wait_for(timeout=PATIENCE_MS)
