@@ -115,7 +115,8 @@ def bench(config: Config = DEMO, overrides: Overrides = None) -> None:
        "nothing; exits with 1 when a later result is slower than the first")
 def compare(results: Annotated[list[Path], typer.Argument(
                 metavar="RESULT...", show_default=False,
-                help="Two or more: run folders, Parquet files of rows, EAGLE or FlashSD answer files (.jsonl).")],
+                help="Two or more: run folders, Parquet files of rows, EAGLE or FlashSD answer files (.jsonl), "
+                     "runs in MLflow (mlflow:RUN_ID).")],
             tolerance: Annotated[float, typer.Option(help="The slow-down that matters, as a share.")] = 0.03,
             method: Annotated[str | None, typer.Option(
                 metavar="NAME", help="Compare this method only; a file of a single method is taken as it.")] = None,

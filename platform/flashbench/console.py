@@ -60,12 +60,12 @@ def step(title: str) -> Iterator[None]:
 
 def note(text: str) -> None:
     """One line for the person who watches (stderr)."""
-    stderr.print(text, soft_wrap=True, markup=False)
+    stderr.print(text, soft_wrap=True, markup=False, emoji=False)
 
 
 def say(text: str) -> None:
     """One line of result (stdout)."""
-    _stdout().print(text, soft_wrap=True, markup=False)
+    _stdout().print(text, soft_wrap=True, markup=False, emoji=False)
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -66,6 +66,12 @@ def test_brackets_in_a_table_are_shown_as_they_are(capsys):
         assert text in out
 
 
+def test_colons_are_no_pictures(capsys):
+    console.say("mlflow:abc: :x:")
+    console.note("mlflow:abc: :x:")
+    assert capsys.readouterr() == ("mlflow:abc: :x:\n", "mlflow:abc: :x:\n")
+
+
 def test_a_title_of_a_live_bar_is_shown_as_it_is(monkeypatch):
     shown = io.StringIO()
     monkeypatch.setattr(console, "stderr", Console(file=shown, force_terminal=True, width=100))

@@ -1,48 +1,91 @@
 """Reading answer files: the JSONL of EAGLE and Spec-Bench, and that of FlashSD.
 
-    EAGLE    {"question_id", "model_id", "choices": [{"new_tokens": [per turn], "wall_time": [per turn], …}]}
-    FlashSD  {"question_id", "model_id", "new_tokens", "wall_time", …}
+    EAGLE    {"question_id", "model_id", "choices": [{"turns", "new_tokens": [per turn], "wall_time": [per turn]}]}
+    FlashSD  {"question_id", "model_id", "response", "new_tokens", "wall_time", …}
 
 Both know the time of the whole answer only. Tokens are taken as logged; text is never encoded again.
 """
 
 import json
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from flashbench.compare.results import Result, Series, check_span
 from specflash.errors import UserError
 
 
-@dataclass(frozen=True)
-class Answer:
-    """All turns and choices of one question."""
-
-    prompt: str
-    method: str
-    seconds: float
-    tokens: int
-
-
-def read_answers(path: Path) -> Iterator[Answer]:
+def read_answers(path: Path) -> Result:
     """Raises UserError that names the line which is no answer."""
-    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
-        if line.strip():
-            try:
-                yield _answer(json.loads(line), path.stem)
-            except (KeyError, TypeError, ValueError) as error:
-                reason = f"no `{error.args[0]}`" if isinstance(error, KeyError) else str(error)
-                raise UserError(f"{path}, line {number}: not an EAGLE or FlashSD answer ({reason})") from None
+    result, lines_of = Result(str(path)), {}
+    content = path.read_bytes()
+    for number, line in enumerate(content.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            method, prompt = _add(json.loads(line.decode("utf-8-sig")), path.stem, result)
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            if number == 1 and _is_document(content):
+                raise UserError(f"{path} is one JSON document; an answer file has one answer a line") from None
+            raise UserError(f"{path}, line {number}: not an EAGLE or FlashSD answer ({_reason(error)})") from None
+        first = lines_of.setdefault((method, prompt), number)
+        if first != number:
+            raise UserError(f"{path}: question {prompt} is answered twice by {method}, in lines {first} and {number}; "
+                            "keep one of them")
+    if not result.series:
+        raise UserError(f"{path} has no answers")
+    return result
 
 
-def _answer(record: dict[str, Any], name: str) -> Answer:
-    """name  of the method where the record has no `model_id`"""
-    if "choices" in record:
-        seconds, tokens = (sum(sum(choice[key]) for choice in record["choices"]) for key in ("wall_time", "new_tokens"))
-    else:
-        seconds, tokens = float(record["wall_time"]), int(record["new_tokens"])
-    if not (math.isfinite(seconds) and seconds > 0 and tokens > 0):
-        raise ValueError(f"{tokens} tokens in {seconds} seconds")
-    return Answer(str(record["question_id"]), str(record.get("model_id", name)), seconds, tokens)
+def _add(record: Any, name: str, result: Result) -> tuple[str, str]:
+    """Add one line's answer; returns its method and prompt.
+
+    name  of the method where the record has no `model_id`
+    """
+    if not isinstance(record, dict):
+        raise TypeError(f"a {type(record).__name__}, not an object")
+    method, key = str(record.get("model_id", name)), str(record["question_id"])
+    f"{method} {key}".encode()  # half a character can be written in JSON, and nowhere else
+    repeats = [_choice(choice) for choice in record["choices"]] if "choices" in record else [_flat(record)]
+    if not repeats:
+        raise ValueError("no choices")
+    prompt = result.prompt(Series(method), key)
+    for repeat, (seconds, tokens, text) in enumerate(repeats):
+        prompt.spans.setdefault("e2e", {})[repeat] = (seconds, tokens)
+        prompt.longest = max(prompt.longest, tokens)
+        if text is not None:
+            prompt.texts[repeat] = text
+    return method, key
+
+
+def _choice(choice: Any) -> tuple[float, int, str | None]:
+    if not isinstance(choice, dict):
+        raise TypeError("a choice is no object")
+    seconds, tokens, turns = choice["wall_time"], choice["new_tokens"], choice.get("turns")
+    if not isinstance(seconds, list) or not isinstance(tokens, list) or len(seconds) != len(tokens):
+        raise TypeError("`wall_time` and `new_tokens` of a choice are lists with one entry per turn")
+    for took, gave in zip(seconds, tokens, strict=True):
+        check_span([took], gave)
+    return _account(sum(seconds), sum(tokens), "\n".join(map(str, turns)) if isinstance(turns, list) else None)
+
+
+def _flat(record: dict[str, Any]) -> tuple[float, int, str | None]:
+    return _account(record["wall_time"], record["new_tokens"], record.get("response"))
+
+
+def _account(seconds: Any, tokens: Any, text: str | None) -> tuple[float, int, str | None]:
+    check_span([seconds], tokens)
+    return float(seconds), tokens, text
+
+
+def _is_document(content: bytes) -> bool:
+    """Whether all lines together are JSON: a list of answers, or one object over many lines."""
+    try:
+        return isinstance(json.loads(content), list) or len(content.strip().splitlines()) > 1
+    except (ValueError, RecursionError):
+        return False
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return "not UTF-8 text"
+    return f"no `{error.args[0]}`" if isinstance(error, KeyError) else str(error).partition("\n")[0]

@@ -1,86 +1,97 @@
-"""A result to compare: per method, window and prompt, the seconds it took and the tokens it gave.
+"""A result to compare: per method and prompt, the seconds it took, the tokens it gave and what it answered.
 
-Read from a run folder, a Parquet file of rows, or an answer file. It judges nothing, and loads no model.
+It reads no file and judges nothing.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+WINDOWS = ("decode", "e2e")
+MOST = 2**53
+"""Up to here a float counts one by one: enough for any answer's seconds and tokens."""
+SHOWN = 40
+"""Characters of a wrong value in a message."""
 
-from flashbench.bench.rows import asked
-from flashbench.compare.answers import read_answers
-from specflash.errors import UserError
-from specflash.metrics import DECODE, E2E, Row
 
-COLUMNS = ("task", "sample", "method", "kept", "drafted", "committed", "seconds")
-LABELS = ("target", "temperature")
-"""Where they are there, they tell apart what was asked several times."""
-Windows = dict[str, dict[str, np.ndarray]]
-"""window ("decode", "e2e") -> prompt -> [seconds, tokens]"""
+@dataclass(frozen=True)
+class Series:
+    """A method as it was measured; None: the result does not say."""
+
+    method: str
+    target: str | None = None
+    temperature: float | None = None
+
+    def differs_from(self, other: "Series") -> str | None:
+        """What of the two cannot be compared, as `target a → b`; None where nothing is known to differ."""
+        for name in ("target", "temperature"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if None not in (mine, theirs) and mine != theirs:
+                return f"{name} {mine} → {theirs}"
+        return None
+
+
+@dataclass
+class Prompt:
+    """What one method did with one prompt, repeat by repeat; a window that was not measured is absent.
+
+    spans     window -> repeat -> (seconds, tokens)
+    ids       repeat -> token ids, where they are known; `texts` likewise
+    limit     tokens at which the limit cut an answer; 0: no answer is known to have met it
+    longest   tokens of the longest answer
+    """
+
+    spans: dict[str, dict[int, tuple[float, int]]] = field(default_factory=dict)
+    ids: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    texts: dict[int, str] = field(default_factory=dict)
+    limit: int = 0
+    longest: int = 0
+
+    def span(self, window: str) -> tuple[float, float]:
+        """Mean seconds and tokens of a repeat: a prompt counts as much however often it was asked."""
+        spans = self.spans[window].values()
+        return tuple(sum(column) / len(spans) for column in zip(*spans, strict=True))
+
+    def other_limit(self, other: "Prompt") -> bool:
+        """Whether the two are known to have stopped at different limits: these are not the same work."""
+        return (0 < self.limit < other.longest or 0 < other.limit < self.longest)
+
+    def same_answer(self, other: "Prompt") -> bool | None:
+        """By ids where both have them, else by text; None where neither can be held against the other."""
+        for mine, theirs in ((self.ids, other.ids), (self.texts, other.texts)):
+            shared = mine.keys() & theirs.keys()
+            if shared:
+                return all(mine[repeat] == theirs[repeat] for repeat in shared)
+        return None
 
 
 @dataclass
 class Result:
-    """Repeats of a prompt are added up. A window without a measured prompt is absent."""
+    """conditions  what it was measured under, by name; empty where nothing is known"""
 
     name: str
-    methods: dict[str, Windows] = field(default_factory=dict)
+    series: dict[Series, dict[str, Prompt]] = field(default_factory=dict)
+    conditions: Mapping[str, Any] = field(default_factory=dict)
 
-    def add(self, method: str, window: str, prompt: str, seconds: float, tokens: int) -> None:
-        prompts = self.methods.setdefault(method, {}).setdefault(window, {})
-        prompts[prompt] = prompts.get(prompt, np.zeros(2)) + (seconds, tokens)
+    @property
+    def methods(self) -> list[str]:
+        return list(dict.fromkeys(series.method for series in self.series))
 
-
-def read_result(path: Path) -> Result:
-    """Raises UserError for whatever is not a result."""
-    if path.is_dir():
-        rows = path / "bench" / "rows.parquet"
-        if not rows.is_file():
-            raise UserError(f"no bench/rows.parquet in {path}; run `specflash bench` there first")
-        return _read_rows(rows, str(path))
-    if not path.is_file():
-        raise UserError(f"no result at {path}")
-    if path.suffix == ".parquet":
-        return _read_rows(path, str(path))
-    if path.suffix == ".jsonl":
-        return _read_answer_file(path)
-    raise UserError(f"{path} is no result: expected a run folder, a .parquet file of rows or a .jsonl answer file")
+    def prompt(self, series: Series, key: str) -> Prompt:
+        """The prompt's record, a new one where there is none yet."""
+        return self.series.setdefault(series, {}).setdefault(key, Prompt())
 
 
-def _read_rows(path: Path, name: str) -> Result:
-    result, rows = Result(name), _rows(path)
-    several = len({row.get("target") for row in rows}) > 1
-    for row in rows:
-        prompt = f"{row['target']}/{asked(row)}" if several else asked(row)
-        account = Row(prompt, row["kept"], row["drafted"], row["committed"], row["seconds"])
-        result.add(row["method"], "e2e", account.prompt, *account.within(E2E))
-        # The outside control has all its time in `other`: what its decoding took is not known.
-        if account.decode_tokens and account.seconds["prefill"]:
-            result.add(row["method"], "decode", account.prompt, *account.within(DECODE))
-    if not result.methods:
-        raise UserError(f"{path} has no rows")
-    return result
+def check_span(seconds: Sequence[object], tokens: object) -> None:
+    """Raises ValueError that says what of an answer's account cannot be."""
+    for value in seconds:
+        if not _is_number(value) or not 0 <= value < MOST:
+            raise ValueError(f"`{str(value)[:SHOWN]}` is no number of seconds")
+    if not isinstance(tokens, int) or isinstance(tokens, bool) or not 0 < tokens < MOST:
+        raise ValueError(f"`{str(tokens)[:SHOWN]}` is no number of tokens")
+    if not sum(seconds) > 0:
+        raise ValueError(f"{tokens} tokens in 0 seconds")
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
-    try:
-        table = pq.read_table(path)
-    except (pa.ArrowException, OSError) as error:
-        raise UserError(f"{path} is no Parquet file: {str(error).splitlines()[0]}") from None
-    missing = [name for name in COLUMNS if name not in table.column_names]
-    if missing:
-        raise UserError(f"{path} holds no benchmark rows: it has no column `{missing[0]}`")
-    return table.select([*COLUMNS, *(name for name in LABELS if name in table.column_names)]).to_pylist()
-
-
-def _read_answer_file(path: Path) -> Result:
-    result = Result(str(path))
-    for answer in read_answers(path):
-        result.add(answer.method, "e2e", answer.prompt, answer.seconds, answer.tokens)
-    if not result.methods:
-        raise UserError(f"{path} has no answers")
-    return result
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

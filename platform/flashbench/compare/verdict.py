@@ -14,12 +14,13 @@ from enum import Enum
 
 import numpy as np
 
-from flashbench.compare.results import Result
+from flashbench.compare.pairs import Pair, pairs
+from flashbench.compare.results import WINDOWS, Prompt, Result
 from specflash.errors import UserError
 from specflash.intervals import Interval, interval_of, prompts_needed
 
 LEAST_PROMPTS = 6
-"""Even the extremes of 5 prompts enclose their law's middle in less than 95 % of the cases (1 - 2/2⁵)."""
+"""Fewer say too little of the prompts that were not asked, whatever their interval."""
 
 
 class Verdict(Enum):
@@ -32,37 +33,47 @@ class Verdict(Enum):
 class Finding:
     """One method in one window.
 
-    ratio        seconds per token / those of the reference, pooled over the prompts both answered
-    same_length  share of these prompts that have equally many tokens on both sides
-    needed       prompts that would tell; None where these did
+    ratio         seconds per token / those of the reference, pooled over the prompts both answered
+    same_length   share of these prompts that have equally many tokens on both sides
+    same_answer   share of these prompts that were answered alike, where that is known
+    other_answer  the prompts that were not
+    other_limit   how many prompts were left out because another limit cut their answers
+    needed        prompts that would tell; None where these did
+    greedy        both sides decoded at temperature 0
     """
 
     method: str
     window: str
     prompts: int
     left_out: int
+    other_limit: int
     ratio: float
     interval: Interval
     same_length: float
+    same_answer: float | None
+    other_answer: tuple[str, ...]
+    greedy: bool
     verdict: Verdict
     needed: int | None
 
 
 def compare(reference: Result, result: Result, tolerance: float) -> list[Finding]:
-    """Every method of both, in every window measured in both. Raises UserError where nothing is in common."""
-    findings = []
-    for name, before, after in _method_pairs(reference, result):
-        ours, theirs = result.methods[after], reference.methods[before]
-        findings += [_finding(name, window, ours[window], theirs[window], tolerance)
-                     for window in ("decode", "e2e") if window in ours and window in theirs
-                     and ours[window].keys() & theirs[window].keys()]
-    if not findings:
-        raise UserError(f"{reference.name} and {result.name} have no prompt in common")
-    return findings
+    """Every method of both, in every window measured in both. Raises UserError where nothing can be compared."""
+    found = [(pair, reference.series[pair.before], result.series[pair.after]) for pair in pairs(reference, result)]
+    findings = [_finding(pair, window, ours, theirs, tolerance)
+                for pair, theirs, ours in found for window in WINDOWS if _shared(window, ours, theirs)]
+    if findings:
+        return findings
+    if any(theirs.keys() & ours.keys() for _, theirs, ours in found):
+        raise UserError(f"{reference.name} and {result.name} cut every answer at other limits (max_new_tokens): "
+                        "measure both with the same ones")
+    raise UserError(f"{reference.name} and {result.name} have no prompt in common")
 
 
 def judge(interval: Interval, prompts: int, tolerance: float) -> tuple[Verdict, int | None]:
     """The verdict, and how many prompts it needs where these are too few."""
+    if prompts < 2:  # of which no interval is known
+        return Verdict.UNCLEAR, LEAST_PROMPTS
     if prompts < LEAST_PROMPTS:
         return Verdict.UNCLEAR, max(LEAST_PROMPTS, prompts_needed(interval, prompts, tolerance))
     if interval.high < 1 + tolerance:
@@ -77,24 +88,25 @@ def time_ratio(total: np.ndarray) -> np.ndarray:
     return (total[..., 0] / total[..., 1]) / (total[..., 2] / total[..., 3])
 
 
-def _method_pairs(reference: Result, result: Result) -> list[tuple[str, str, str]]:
-    """(label, reference's method, result's): those of one name, or the only one of either side."""
-    common = [name for name in reference.methods if name in result.methods]
-    if common:
-        return [(name, name, name) for name in common]
-    if len(reference.methods) == len(result.methods) == 1:
-        (before,), (after,) = reference.methods, result.methods
-        return [(f"{before} → {after}", before, after)]
-    raise UserError(f"no method in common: {reference.name} has {', '.join(reference.methods)}; "
-                    f"{result.name} has {', '.join(result.methods)}; choose one with --method")
-
-
-def _finding(method: str, window: str, ours: Mapping[str, np.ndarray], theirs: Mapping[str, np.ndarray],
+def _finding(pair: Pair, window: str, ours: Mapping[str, Prompt], theirs: Mapping[str, Prompt],
              tolerance: float) -> Finding:
-    prompts = [prompt for prompt in theirs if prompt in ours]
-    columns = np.array([[*ours[prompt], *theirs[prompt]] for prompt in prompts])  # [prompts, 4]
+    shared = _shared(window, ours, theirs)
+    columns = np.array([[*ours[key].span(window), *theirs[key].span(window)] for key in shared])  # [prompts, 4]
     interval = interval_of(columns, time_ratio)
-    verdict, needed = judge(interval, len(prompts), tolerance)
-    return Finding(method, window, len(prompts), len(ours.keys() ^ theirs.keys()),
-                   float(time_ratio(columns.sum(0))), interval,
-                   float(np.mean(columns[:, 1] == columns[:, 3])), verdict, needed)
+    verdict, needed = judge(interval, len(shared), tolerance)
+    alike = {key: ours[key].same_answer(theirs[key]) for key in shared}
+    known = [same for same in alike.values() if same is not None]
+    return Finding(
+        pair.label, window, prompts=len(shared), left_out=len(ours.keys() ^ theirs.keys()),
+        other_limit=sum(ours[key].other_limit(theirs[key]) for key in ours.keys() & theirs.keys()),
+        ratio=float(time_ratio(columns.sum(0))), interval=interval,
+        same_length=float(np.mean(columns[:, 1] == columns[:, 3])),
+        same_answer=sum(known) / len(known) if known else None,
+        other_answer=tuple(key for key, same in alike.items() if same is False),
+        greedy=0 in (pair.before.temperature, pair.after.temperature), verdict=verdict, needed=needed)
+
+
+def _shared(window: str, ours: Mapping[str, Prompt], theirs: Mapping[str, Prompt]) -> list[str]:
+    """The prompts that both measured in the window, and under limits that are not known to differ."""
+    return [key for key in theirs if key in ours and window in theirs[key].spans and window in ours[key].spans
+            and not ours[key].other_limit(theirs[key])]

@@ -1,115 +1,21 @@
-"""Comparing results: what is paired, what the ratio is by hand, the verdict, and how bad input is told."""
+"""Comparing results: what is paired, what the ratio is by hand, the verdict, and what is told beside it."""
 
 import json
 import math
 import re
-from datetime import UTC, datetime
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from flashbench.bench.answers import write_answers
 from flashbench.bench.rows import write_rows
-from flashbench.cli import main
 from flashbench.compare import run_compare
-from flashbench.compare.results import Result, read_result
+from flashbench.compare.places import read_result
+from flashbench.compare.results import Result, Series
 from flashbench.compare.verdict import LEAST_PROMPTS, Verdict, compare, judge, time_ratio
 from specflash.errors import UserError
 from specflash.intervals import Interval, interval_ends
+from tests.flashbench.compare.results import jsonl, many, parquet, slower
 from tests.flashbench.scripted import row, scripted_rows, scripted_run
-
-AT = datetime(2026, 1, 2, tzinfo=UTC)
-
-
-def slower(rows, factor: float):
-    return [{**one, "seconds": {phase: factor * took for phase, took in one["seconds"].items()}} for one in rows]
-
-
-def many(prompts: int, factor: float = 1.0, noise: float = 0.0, seed: int = 0):
-    """Rows of one method: 3 tokens in 1 + 2 seconds, slower by a factor and by noise of their own."""
-    luck = np.random.default_rng(seed).lognormal(0, noise, prompts)
-    return [row("drafty", f"p{number}", [1], {"prefill": factor * luck[number], "verify": 2 * factor * luck[number]})
-            for number in range(prompts)]
-
-
-def parquet(path, rows):
-    write_rows(rows, path)
-    return path
-
-
-def jsonl(path, *records):
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return path
-
-
-# --- reading -----------------------------------------------------------------------------------
-
-def test_a_run_folder_and_its_rows_are_the_same_result(tmp_path):
-    scripted_run(tmp_path)
-    folder, file = (read_result(path) for path in (tmp_path, tmp_path / "bench" / "rows.parquet"))
-    assert str(folder.methods) == str(file.methods)
-    assert folder.methods["drafty"]["decode"]["instruct/p1"].tolist() == [3.0, 6]
-    assert folder.methods["drafty"]["e2e"]["instruct/p1"].tolist() == [4.0, 7]
-
-
-def test_the_outside_control_has_no_decode_time_of_its_own(tmp_path):
-    scripted_run(tmp_path)
-    assert set(read_result(tmp_path).methods["hf-generate"]) == {"e2e"}
-
-
-def test_our_answer_file_gives_the_times_of_our_rows(tmp_path):
-    scripted_run(tmp_path)
-    write_answers(scripted_rows(), tmp_path, AT)
-    answers, rows = (read_result(path).methods for path in (tmp_path / "answers-drafty.jsonl", tmp_path))
-    assert str(answers) == str({"drafty": {"e2e": rows["drafty"]["e2e"]}})
-
-
-def test_the_layouts_of_eagle_and_flashsd(tmp_path):
-    eagle = jsonl(tmp_path / "eagle.jsonl", {"question_id": 81, "model_id": "ea", "choices": [
-        {"turns": ["x", "y"], "idxs": [3, 4], "new_tokens": [10, 20], "wall_time": [1.0, 2.0]},
-        {"turns": ["x", "y"], "idxs": [3, 4], "new_tokens": [11, 21], "wall_time": [1.5, 2.5]}]})
-    flashsd = jsonl(tmp_path / "flashsd.jsonl", {
-        "question_id": 81, "response": "x", "idx": 9, "new_tokens": 30, "wall_time": 2.0})
-    assert read_result(eagle).methods["ea"]["e2e"]["81"].tolist() == [7.0, 62]
-    assert read_result(flashsd).methods["flashsd"]["e2e"]["81"].tolist() == [2.0, 30]
-
-
-@pytest.mark.parametrize(("name", "content", "said"), [
-    ("none.jsonl", None, "no result at"),
-    ("a.txt", "x", "expected a run folder"),
-    ("a.jsonl", "", "has no answers"),
-    ("a.jsonl", "{", "line 1: not an EAGLE or FlashSD answer"),
-    ("a.jsonl", "[]\n", "line 1"),
-    ("a.jsonl", '\n{"question_id": 1, "new_tokens": 3}\n', "line 2: not an EAGLE or FlashSD answer (no `wall_time`)"),
-    ("a.jsonl", '{"question_id": 1, "choices": [{"new_tokens": ["3"], "wall_time": [1]}]}', "line 1"),
-    ("a.jsonl", '{"question_id": 1, "new_tokens": 3, "wall_time": NaN}', "3 tokens in nan seconds"),
-    ("a.jsonl", '{"question_id": 1, "new_tokens": 0, "wall_time": 1}', "0 tokens in 1.0 seconds"),
-    ("a.parquet", "no parquet", "is no Parquet file"),
-])
-def test_bad_input_is_one_line_and_exit_code_2(tmp_path, name, content, said, capsys):
-    path = tmp_path / name
-    if content is not None:
-        path.write_text(content)
-    with pytest.raises(SystemExit) as caught:
-        main(["compare", str(path), str(path)])
-    error = capsys.readouterr().err
-    assert caught.value.code == 2
-    assert error.startswith("error: ")
-    assert said in error
-    assert error.count("\n") == 1
-
-
-def test_other_tables_folders_and_empty_ones_are_named(tmp_path):
-    pq.write_table(pa.table({"task": ["a"]}), tmp_path / "other.parquet")
-    with pytest.raises(UserError, match="no column `sample`"):
-        read_result(tmp_path / "other.parquet")
-    with pytest.raises(UserError, match="has no rows"):
-        read_result(parquet(tmp_path / "empty.parquet", []))
-    with pytest.raises(UserError, match=r"no bench/rows\.parquet"):
-        read_result(tmp_path)
-
 
 # --- pairing and the ratio ---------------------------------------------------------------------
 
@@ -133,8 +39,9 @@ def test_only_prompts_of_both_are_paired_whatever_their_order(tmp_path):
 
 
 def test_answers_of_another_length_are_seen_and_compared_per_token(tmp_path):
+    short = [one | {"finish": "stop"} for one in many(8)]
     longer = [row("drafty", f"p{number}", [1, 1, 1], {"prefill": 1.0, "verify": 6.0}) for number in range(8)]
-    decode, _ = compare(result(tmp_path, "a", many(8)), result(tmp_path, "b", longer), 0.03)
+    decode, _ = compare(result(tmp_path, "a", short), result(tmp_path, "b", longer), 0.03)
     assert (decode.ratio, decode.same_length) == (pytest.approx(1), 0)
 
 
@@ -145,12 +52,84 @@ def test_two_results_of_one_method_each_are_compared_under_both_names(tmp_path):
     assert (found.method, found.window, found.ratio) == ("base → sar", "e2e", 0.25)
 
 
+def test_a_prompt_counts_as_much_however_often_it_was_asked(tmp_path):
+    """p0 once in 3 s, p1 three times in 6 s each, against 3 s each: (3 + 6) / (3 + 3)."""
+    often = [*many(1), *(dict(slower(many(2)[1:], 2.0)[0], repeat=repeat) for repeat in range(3))]
+    found = compare(result(tmp_path, "a", many(2)), result(tmp_path, "b", often), 0.03)
+    assert [one.ratio for one in found] == pytest.approx([1.5, 1.5])
+    assert {one.same_length for one in found} == {1.0}
+
+
 def test_nothing_in_common_is_a_mistake(tmp_path):
     one, other = result(tmp_path, "a", many(1)), result(tmp_path, "b", [row("drafty", "q", [1], {"prefill": 1.0})])
     with pytest.raises(UserError, match="no prompt in common"):
         compare(one, other, 0.03)
     with pytest.raises(UserError, match=r"no method in common.*--method"):
-        compare(Result("x", {"a": {}, "b": {}}), Result("y", {"c": {}}), 0.03)
+        compare(Result("x", {Series("a"): {}, Series("b"): {}}), Result("y", {Series("c"): {}}), 0.03)
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    ({"target": "other"}, "target tiny → other"), ({"temperature": 1.0}, r"temperature 0\.0 → 1\.0")])
+def test_other_targets_and_temperatures_are_refused(change, said):
+    same = {"method": "drafty", "target": "tiny", "temperature": 0.0}
+    with pytest.raises(UserError, match=f"no results of the same work: {said}"):
+        compare(Result("a", {Series(**same): {}}), Result("b", {Series(**same | change): {}}), 0.03)
+
+
+def test_of_several_temperatures_each_meets_its_own(tmp_path):
+    prompts = read_result(parquet(tmp_path / "rows.parquet", many(3))).series.popitem()[1]
+    both = Result("both", {Series("drafty", "tiny", 0.0): prompts, Series("drafty", "tiny", 1.0): prompts})
+    warm = Result("warm", {Series("drafty", None, 1.0): prompts})
+    assert [one.method for one in compare(both, both, 0.03)] == [
+        "drafty · T=0", "drafty · T=0", "drafty · T=1", "drafty · T=1"]
+    assert {one.method for one in compare(both, warm, 0.03)} == {"drafty · T=1"}
+
+
+def test_prompts_cut_at_another_limit_are_left_out_and_told(tmp_path, capsys):
+    """Of 8 answers two go on where the first result's limit of 3 tokens cut them."""
+    longer = many(8)
+    for number in (2, 5):
+        longer[number] = row("drafty", f"p{number}", [1, 1, 1], {"prefill": 1.0, "verify": 6.0})
+    before, after = parquet(tmp_path / "a.parquet", many(8)), parquet(tmp_path / "b.parquet", longer)
+    found = compare(read_result(before), read_result(after), 0.03)
+    assert {(one.prompts, one.other_limit) for one in found} == {(6, 2)}
+    run_compare([before, after], 0.03)
+    assert "answered under another token limit and left out: 2 prompts" in capsys.readouterr().err
+    with pytest.raises(UserError, match="cut every answer at other limits"):
+        compare(result(tmp_path, "a", many(8)[2:3]), result(tmp_path, "b", longer[2:3]), 0.03)
+
+
+def test_other_answers_at_temperature_0_are_told_by_prompt(tmp_path, capsys):
+    scripted_run(tmp_path / "before")
+    scripted_run(tmp_path / "after")
+    changed = [one | {"ids": [9, *one["ids"][1:]]} if (one["method"], one["sample"]) == ("drafty", "p2") else one
+               for one in scripted_rows()]
+    write_rows(changed, tmp_path / "after" / "bench" / "rows.parquet")
+    run_compare([tmp_path / "before", tmp_path / "after"], 0.03)
+    shown = capsys.readouterr()
+    assert shown.err.splitlines() == [
+        "drafty: 1 of 2 prompts got another answer at temperature 0 (instruct/p2)"]
+    assert "50 %" in shown.out
+
+
+def test_other_conditions_and_missing_methods_are_told(tmp_path, capsys):
+    for name in ("before", "after"):
+        scripted_run(tmp_path / name)
+    summary = json.loads((tmp_path / "after" / "summary.json").read_text())
+    summary["conditions"]["dtype"] = "float32"
+    summary["fingerprint"]["machine"]["cpu"] = "slide rule"
+    (tmp_path / "after" / "summary.json").write_text(json.dumps(summary))
+    write_rows([one for one in scripted_rows() if one["method"] != "drafty"], tmp_path / "after/bench/rows.parquet")
+    run_compare([tmp_path / "before", tmp_path / "after"], 0.03)
+    assert capsys.readouterr().err.splitlines() == [
+        f"not compared, for {tmp_path / 'after'} has no drafty",
+        "measured under other conditions, which the ratios contain: dtype bfloat16 → float32; cpu abacus → slide rule"]
+
+
+def test_one_prompt_is_compared_and_told_to_be_too_few(tmp_path, capsys):
+    one = parquet(tmp_path / "rows.parquet", many(1))
+    assert run_compare([one, one], 0.03)
+    assert "1 prompt cannot tell" in capsys.readouterr().out
 
 
 # --- the verdict -------------------------------------------------------------------------------
@@ -205,33 +184,6 @@ def test_a_wide_interval_passes_unless_strict_and_says_what_it_needs(tmp_path, c
     shown = capsys.readouterr().out
     assert "8 prompts cannot tell a slow-down of 3 % from none; about" in shown
     assert re.search(r"\d \[\d\.\d{3}, \d\.\d{3}\]", shown)
-
-
-def test_a_planted_slow_down_of_3_percent_is_found_by_the_command_at_the_prompts_it_asks_for(tmp_path, capsys):
-    def sides(prompts: int, seed: int) -> list[str]:
-        before, after = many(prompts, 1.0, noise=0.08, seed=seed), many(prompts, 1.03, noise=0.08, seed=seed + 1)
-        return [str(parquet(tmp_path / f"{prompts}-{name}.parquet", rows))
-                for name, rows in (("a", before), ("b", after))]
-
-    def compared(paths: list[str]) -> int:
-        with pytest.raises(SystemExit) as caught:
-            main(["compare", *paths, "--tolerance", "0.03"])
-        return caught.value.code
-
-    assert compared(sides(20, seed=3)) == 0
-    needed = [int(number) for number in re.findall(r"about (\d+) would", capsys.readouterr().out)]
-    assert min(needed) > 20
-    assert compared(sides(max(needed), seed=5)) == 1
-
-
-def test_temperatures_and_targets_are_other_prompts(tmp_path):
-    cold, warm = many(8), [{**one, "temperature": 0.7} for one in slower(many(8), 1.5)]
-    one = result(tmp_path, "one", cold)
-    both = result(tmp_path, "both", [*cold, *warm])
-    assert [(found.prompts, found.left_out, found.ratio) for found in compare(one, both, 0.03)] == [(8, 8, 1.0)] * 2
-    two = [*cold, *({**each, "target": "small"} for each in cold)]
-    (decode, _) = compare(result(tmp_path, "two", two), result(tmp_path, "slow", slower(two, 2.0)), 0.03)
-    assert (decode.prompts, decode.ratio) == (16, pytest.approx(2))
 
 
 def test_every_later_result_is_held_against_the_first(tmp_path):
