@@ -118,9 +118,14 @@ class VerifySettings(Section):
 
 
 class TaskSettings(Section):
-    """One row group of the benchmark: held-out samples of one source under one label."""
+    """One row group of the benchmark: held-out samples of one source under one label.
+
+    skip: samples of the source before the first one asked. Two tasks on the same pictures would not be
+    independent prompts, as which the intervals count them.
+    """
 
     source: SourceSettings
+    skip: int = Field(0, ge=0)
     max_new_tokens: int = Field(64, ge=1)
     out_of_domain: bool = False
 

@@ -33,10 +33,10 @@ def bench_prompts(settings: Settings) -> list[BenchPrompt]:
     """Every task's prompts, in the order of the settings. Raises UserError where a task has none."""
     prompts = []
     for name, task in settings.bench.tasks.items():
-        dataset = _open(task.source, task.source.limit)
-        if len(dataset) == 0:
-            raise UserError(f"task `{name}` has no samples; check bench.tasks.{name}.source")
-        prompts += [_prompt(name, task, dataset[i]) for i in range(len(dataset))]
+        dataset = _open(task.source, _end(task))
+        if len(dataset) <= task.skip:
+            raise UserError(f"task `{name}` has no samples; check source and skip of bench.tasks.{name}")
+        prompts += [_prompt(name, task, dataset[i]) for i in range(task.skip, len(dataset))]
     return prompts
 
 
@@ -47,9 +47,14 @@ def warmup_prompts(settings: Settings) -> list[BenchPrompt]:
     """
     name, task = next(iter(settings.bench.tasks.items()))
     dataset = _open(task.source, None)
-    first = min(task.source.limit or len(dataset), max(0, len(dataset) - settings.bench.warmups))
+    first = min(_end(task) or len(dataset), max(0, len(dataset) - settings.bench.warmups))
     last = min(first + settings.bench.warmups, len(dataset))
     return [_prompt(name, task, dataset[i]) for i in range(first, last)]
+
+
+def _end(task: TaskSettings) -> int | None:
+    """Behind the task's last sample; None: the data set's end."""
+    return None if task.source.limit is None else task.skip + task.source.limit
 
 
 def _open(source: SourceSettings, limit: int | None):
