@@ -47,9 +47,11 @@ class Law:
 
 def check_laws(name: str, temperatures: tuple[float, ...]) -> list[Law]:
     """Every mode of a draft of the catalogue, at every temperature, with and without top-k and top-p."""
-    return [Law(name, mode, temperature, sampling.top_k, sampling.top_p, distance(name, mode, sampling))
-            for mode, temperature, cut in product(modes_of(name), temperatures, CUTS)
-            for sampling in (Sampling(temperature, max_new_tokens=TOKENS + 1, **cut),)]
+    laws = []
+    for mode, temperature, cut in product(modes_of(name), temperatures, CUTS):
+        sampling = Sampling(temperature, max_new_tokens=TOKENS + 1, **cut)
+        laws.append(Law(name, mode, temperature, sampling.top_k, sampling.top_p, distance(name, mode, sampling)))
+    return laws
 
 
 def distance(name: str, mode: str, sampling: Sampling) -> float:
