@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from flashbench.tree import moved, override, read_tree
+from flashbench.tree import overridden, read_tree
 from flashbench.values import AtHome, Auto, ControlName, Cpus, Gpus, Seed, Temperature, Threads, each_once
 from specflash.catalogue import nearest
 from specflash.errors import UserError
@@ -242,13 +242,7 @@ class Settings(Section):
 
 def load_settings(path: str | Path, overrides: list[str] | tuple[str, ...] = ()) -> Settings:
     """Read and check a YAML file; raises UserError with one line per wrong key."""
-    tree = read_tree(Path(path))
-    written_run = tree.get("run")
-    for text in overrides:
-        override(tree, text)
-    run = tree.get("run")
-    if isinstance(written_run, str) and isinstance(run, str) and "" != run != written_run:
-        tree = moved(tree, written_run, run)
+    tree = overridden(read_tree(Path(path)), overrides)
     try:
         settings = Settings.model_validate(tree)
     except ValidationError as error:

@@ -3,6 +3,8 @@
 It knows no section and no setting but the names of those that hold a path.
 """
 
+from collections.abc import Iterable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +23,28 @@ def read_tree(path: Path) -> dict[str, Any]:
         tree = yaml.safe_load(path.read_bytes())
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date or a number that is none
         raise UserError(f"{path} is not valid YAML: {one_line(error)}") from None
+    except RecursionError:
+        raise UserError(f"{path} is not valid YAML: it is nested too deeply") from None
     if not isinstance(tree, dict):
         raise UserError(f"{path} must hold a mapping of settings")
+    return tree
+
+
+def overridden(tree: dict[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
+    """The tree with each `section.key=value` in its place.
+
+    Where one of them moves the run folder, the file's own paths inside it move along; what an
+    override names stays what it names.
+    """
+    changed = deepcopy(tree)
+    for text in overrides:
+        override(changed, text)
+    old, new = tree.get("run"), changed.get("run")
+    if not (isinstance(old, str) and isinstance(new, str) and "" != new != old):
+        return changed
+    tree = moved(tree, old, new)
+    for text in overrides:
+        override(tree, text)
     return tree
 
 

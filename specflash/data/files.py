@@ -33,8 +33,12 @@ def read_json(path: Path) -> object:
         raise UserError(f"{path} is not valid JSON: line {error.lineno}, column {error.colno}: {error.msg}") from None
     except FileNotFoundError:
         raise UserError(f"no file at {path}") from None
+    except RecursionError:
+        raise UserError(f"{path} is not valid JSON: it is nested too deeply") from None
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not valid JSON: byte {error.start} is not UTF-8") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise UserError(f"{path} is not valid JSON: {error}") from None
 
 
 class PictureFolder:

@@ -66,12 +66,22 @@ def too_thin(image: Image.Image) -> bool:
 
 def read_picture(picture: Picture) -> bytes:
     """The encoded bytes; raises BadPicture with the path where there is no such file."""
+    if isinstance(picture, Path) and _never_ends(picture):
+        raise BadPicture(f"{picture} is a pipe or a device, not a picture")
     try:
         return picture_bytes(picture)
     except OSError as error:
         raise BadPicture(f"cannot read the picture {picture}: {error.strerror}") from None
     except ValueError as error:  # a name that no file can have
         raise BadPicture(f"cannot read the picture {str(picture)!r}: {error}") from None
+
+
+def _never_ends(path: Path) -> bool:
+    """Reading a pipe waits for a writer, and reading a device may go on for ever."""
+    try:
+        return path.exists() and not path.is_file() and not path.is_dir()
+    except (OSError, ValueError):  # a name that no file can have; reading it says so
+        return False
 
 
 def _decode(image: Image.Image) -> None:

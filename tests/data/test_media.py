@@ -1,5 +1,6 @@
 """Pictures of every sort end up as upright RGB, or as one clear line."""
 
+import os
 from io import BytesIO
 from pathlib import Path
 from random import Random
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFile, ImageOps
 
-from specflash.data.media import BadPicture, load_picture
+from specflash.data.media import BadPicture, load_picture, read_picture
 from specflash.data.scenes import draw_scene
 from specflash.errors import UserError
 
@@ -172,3 +173,9 @@ def test_a_decompression_bomb_is_refused_before_it_is_decoded():
     header = b"IHDR" + (20000).to_bytes(4, "big") * 2 + small[24:29]
     bomb = small[:12] + header + crc32(header).to_bytes(4, "big") + small[33:]
     assert reason(bomb).endswith("has more than the 64000000 pixels that are allowed")
+
+
+def test_a_pipe_is_no_picture_and_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.jpg")
+    with pytest.raises(BadPicture, match="is a pipe or a device"):
+        read_picture(tmp_path / "pipe.jpg")

@@ -188,6 +188,12 @@ def test_a_run_folder_is_the_same_however_it_is_written(tmp_path, written, asked
     assert settings.name == "runs/demo"
 
 
+def test_a_path_that_was_asked_for_stays_what_it_is():
+    settings = load_settings("jobs/configs/demo.yaml", ["run=/elsewhere/demo", "dump.source.path=runs/demo/data"])
+    assert settings.dump.source.path == Path("runs/demo/data")
+    assert settings.bench.tasks["instruct"].source.path == Path("/elsewhere/demo/data")
+
+
 def test_a_neighbour_of_the_run_folder_stays_where_it_is(file):
     settings = load_settings(file, ["run=/tmp/new", "dump.source.path=runs/xy/data"])
     assert settings.dump.source.path == Path("runs/xy/data")

@@ -9,7 +9,9 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from flashbench.console import progress
 from flashbench.dump.manifest import Manifest
+from flashbench.dump.quarantine import read_quarantine
 from flashbench.dump.store import FeatureStore
 from flashbench.settings import SourceSettings
 from specflash.errors import UserError
@@ -38,6 +40,25 @@ def check_source(folder: Path, source: SourceSettings) -> None:
                         "`specflash dump` first (what is finished is kept), or change dump.source back")
 
 
+def check_complete(store: FeatureStore) -> None:
+    """Raises UserError where samples of the source are neither dumped nor in quarantine, as after a kill."""
+    ids = _read(store.folder)["ids"]
+    missing = set(ids) - set(store.ids()) - {entry.id for entry in read_quarantine(store.folder)}
+    if missing:
+        raise UserError(f"{len(missing)} of {len(ids)} samples of dump.source are not in {store.folder}: run "
+                        "`specflash dump` (what is finished is kept)")
+
+
+def check_intact(store: FeatureStore) -> None:
+    """Read every sample and hold it against its checksum. Raises UserError where bytes have changed."""
+    with progress("check the features", len(store)) as advance:
+        damaged = store.verify(advance)
+    if damaged:
+        shards = sorted({row.shard for row in store.rows if row.id in set(damaged)})
+        raise UserError(f"{len(damaged)} samples in {store.folder} are damaged, in {', '.join(shards[:3])}: delete "
+                        f"{Path(shards[0]).with_suffix('.json')} and its like, and run `specflash dump` again")
+
+
 def _identity(source: SourceSettings) -> dict[str, str | int | None]:
     return source.model_dump(mode="json") | {"path": source.path and str(source.path.absolute())}
 
@@ -46,9 +67,10 @@ def _read(folder: Path) -> dict:
     path = folder / FILE
     try:
         entries = json.loads(path.read_bytes())
-        if isinstance(entries["source"], dict) and isinstance(entries["ids"], list):
+        ids = entries["ids"]
+        if isinstance(entries["source"], dict) and isinstance(ids, list) and all(isinstance(id, str) for id in ids):
             return entries
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+    except (FileNotFoundError, ValueError, KeyError, TypeError, RecursionError):
         pass
     raise UserError(f"{path} does not say which samples dump.source has: run `specflash dump` again "
                     "(what is finished is kept and not computed again)")

@@ -1,5 +1,6 @@
 """Training every draft of an experiment with one recipe, as the driver sees it. It knows no draft by name."""
 
+import errno
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ from ray.train.torch import TorchConfig, TorchTrainer
 
 from flashbench.console import note
 from flashbench.draft_settings import draft_config
-from flashbench.dump.source import check_source, source_store
+from flashbench.dump.source import check_complete, check_intact, check_source, source_store
 from flashbench.dump.store import FeatureStore
 from flashbench.lock import sole_writer
 from flashbench.ray_session import ray_session
@@ -30,6 +31,7 @@ from specflash.errors import UserError
 from specflash.targets import load_ends, target_fingerprint
 
 CHECKPOINTS_KEPT = 2
+NO_SPACE = os.strerror(errno.ENOSPC)
 
 RAY_TRAIN = {
     "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "0.5",  # how soon a report is picked up
@@ -83,6 +85,7 @@ def run_train(settings: Settings, drafts: Sequence[str] | None = None) -> list[T
     store = source_store(settings.dump_folder)
     _check_target(settings, store)
     check_source(settings.dump_folder, settings.dump.source)
+    check_complete(store)
     Samples.of(store, settings.train, settings.train.workers)
     jobs = [job_of(settings, store, name) for name in names]
     missing = [job for job in jobs if job.done is None]
@@ -94,6 +97,7 @@ def run_train(settings: Settings, drafts: Sequence[str] | None = None) -> list[T
 
 def _train_missing(settings: Settings, missing: list[Job], store: FeatureStore) -> None:
     train = settings.train
+    check_intact(store)
     gpus = train.workers if train.gpu else 0
     with ray_session(settings, num_cpus=train.workers * train.cpus_per_worker, num_gpus=gpus):
         for job in missing:
@@ -139,6 +143,9 @@ def fit(settings: Settings, job: Job, store: FeatureStore,
         for failure in error.worker_failures.values():
             if isinstance(failure, UserError):
                 raise failure from None
+            if NO_SPACE in str(failure):
+                raise UserError(f"the disk below {settings.run} is full: make room and run again (training goes on "
+                                "from its last checkpoint)") from None
         raise
 
 

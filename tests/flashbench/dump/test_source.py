@@ -3,10 +3,10 @@
 import pytest
 
 from flashbench.dump.plan import make_plan
-from flashbench.dump.quarantine import read_quarantine, write_quarantine
+from flashbench.dump.quarantine import Quarantined, read_quarantine, write_quarantine
 from flashbench.dump.read import open_source
-from flashbench.dump.source import check_source, source_store, write_source
-from flashbench.dump.store import FeatureStore
+from flashbench.dump.source import check_complete, check_intact, check_source, source_store, write_source
+from flashbench.dump.store import FeatureStore, _open_shard
 from flashbench.settings import SourceSettings
 from flashbench.train.run import run_train
 from specflash.errors import UserError
@@ -31,6 +31,30 @@ def test_a_sample_that_is_not_finished_yet_is_not_there(tmp_path):
     assert source_store(tmp_path).ids() == ["a"]
 
 
+def test_a_half_finished_dump_is_not_trained_on(tmp_path):
+    write(tmp_path, features("a"), features("b"))
+    write_source(tmp_path, SOURCE, "abcd")
+    write_quarantine(tmp_path, "coco-captions:train", [Quarantined("coco-captions:train", 2, "c", "no picture")])
+    with pytest.raises(UserError, match=r"1 of 4 samples of dump\.source are not in .*run `specflash dump`"):
+        check_complete(source_store(tmp_path))
+    write(tmp_path, features("d"))
+    check_complete(source_store(tmp_path))
+
+
+def test_features_whose_bytes_have_changed_are_not_trained_on(tmp_path):
+    write(tmp_path, *(features(name) for name in "ab"))
+    write_source(tmp_path, SOURCE, "ab")
+    check_intact(source_store(tmp_path))
+    (shard,) = tmp_path.glob("shard-*.safetensors")
+    data = bytearray(shard.read_bytes())
+    data[-20] ^= 1
+    shard.unlink()
+    shard.write_bytes(data)
+    _open_shard.cache_clear()
+    with pytest.raises(UserError, match=r"1 samples in .* are damaged, in shard-.*run `specflash dump` again"):
+        check_intact(source_store(tmp_path))
+
+
 @pytest.mark.parametrize("change", [{"split": "test"}, {"limit": 3}, {"path": "elsewhere"}])
 def test_training_on_another_source_than_the_settings_is_refused(weights, tmp_path, change):
     settings = make_experiment(weights, tmp_path)
@@ -39,7 +63,8 @@ def test_training_on_another_source_than_the_settings_is_refused(weights, tmp_pa
         run_train(settings.model_copy(update={"dump": dump}))
 
 
-@pytest.mark.parametrize("content", [None, b"", b"[]", b"{}", b'{"ids": 3, "source": {}}', b'{"ids": ["a'])
+@pytest.mark.parametrize("content", [None, b"", b"[]", b"{}", b'{"ids": 3, "source": {}}',
+                                     b'{"ids": [[1]], "source": {}}', b"[" * 200_000, b'{"ids": ["a'])
 def test_a_store_that_does_not_name_its_source_is_to_be_dumped_again(tmp_path, content):
     write(tmp_path, features("a"))
     if content is not None:
