@@ -19,9 +19,12 @@ class Opened:
     complaints: list[str] = field(default_factory=list)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:  # noqa: F821
-    """Headless chromium, started once; without one the tests that ask for it are skipped."""
+    """Headless chromium, started once per file; without one the tests that ask for it are skipped.
+
+    Playwright's loop counts as running until it is stopped, and `asyncio.run` of any later test would fail.
+    """
     if CHROMIUM is None:
         pytest.skip("no chromium here (apt-get install chromium)")
     from playwright.sync_api import sync_playwright
