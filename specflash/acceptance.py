@@ -21,8 +21,7 @@ from torch import Tensor
 from specflash.sampling import Chance
 
 
-def accept(drafted: Tensor, q: Tensor | None, p: Tensor,
-           chance: Chance) -> tuple[Tensor, Tensor]:
+def accept(drafted: Tensor, q: Tensor | None, p: Tensor, chance: Chance) -> tuple[Tensor, Tensor]:
     """Keep a prefix of the draft and draw the one token that follows it.
 
     drafted  [K] int64           proposed tokens, K may be 0

@@ -2,10 +2,10 @@
 
 It knows no decoding loop: whoever runs the forward passes moves `position`.
 
-Attention runs over the whole buffer, and a mask hides what lies behind a row. So the shapes of a
-pass, and with them the order in which the kernels sum, depend on the number of rows alone. That is
-what makes the logits of verification equal those of vanilla decoding to the last bit. Only the
-prefill, the same pass for every method, reads no further than it has written.
+Where it `reads_all`, attention runs over the whole buffer, and a mask hides what lies behind a row.
+So the shapes of a pass, and with them the order in which the kernels sum, depend on the number of
+rows alone. That is what makes the logits of verification equal those of vanilla decoding to the
+last bit. Otherwise, and in the prefill, a pass reads no further than it has written, which is faster.
 """
 
 from collections.abc import Iterator
@@ -41,8 +41,9 @@ class FixedCache(Cache):
     length  entries of each buffer
 
     A forward pass of R rows writes entries position … position+R-1 of every layer and reads all
-    `length`. Then the caller calls `advance(R)`. A rollback is `rewind(rows)`: nothing is copied
-    or cleared, the mask hides the stale entries until they are written again.
+    `length`, or without `reads_all` the first position+R. Then the caller calls `advance(R)`. A
+    rollback is `rewind(rows)`: nothing is copied or cleared, the stale entries stay hidden until they
+    are written again.
     """
 
     layers: list["FixedLayer"]
@@ -51,6 +52,7 @@ class FixedCache(Cache):
         super().__init__(layers=[FixedLayer(length) for _ in range(layers)])
         self.length = length
         self._position = 0
+        self._reads_all = True
 
     @property
     def position(self) -> int:
@@ -65,16 +67,25 @@ class FixedCache(Cache):
         for layer in self.layers:
             layer.position = position
 
+    @property
+    def reads_all(self) -> bool:
+        """Whether a pass reads the whole buffer, or only what is written when it has added its rows."""
+        return self._reads_all
+
+    @reads_all.setter
+    def reads_all(self, reads_all: bool) -> None:
+        self._reads_all = reads_all
+        for layer in self.layers:
+            layer.reads_all = reads_all
+
     @contextmanager
     def prefilling(self) -> Iterator[None]:
         """The passes inside read only what is written: without a mask, plain causal attention."""
-        for layer in self.layers:
-            layer.reads_all = False
+        before, self.reads_all = self.reads_all, False
         try:
             yield
         finally:
-            for layer in self.layers:
-                layer.reads_all = True
+            self.reads_all = before
 
     def advance(self, rows: int) -> None:
         """Count the rows of the last pass as held."""
@@ -103,7 +114,7 @@ class FixedLayer(CacheLayerMixin):
         self.is_initialized = True
 
     def update(self, key_states: Tensor, value_states: Tensor, *args, **kwargs) -> tuple[Tensor, Tensor]:
-        """Write the rows [1, H, R, D/H] at `position`; return the whole buffers (but see `prefilling`)."""
+        """Write the rows [1, H, R, D/H] at `position`; return what is to be read."""
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         end = self.position + key_states.shape[-2]

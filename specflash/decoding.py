@@ -163,6 +163,7 @@ class Passes:
         self.length = cache_length(prompt.length, max_new_tokens)
         self._target, self._prompt, self._width = target, prompt, width
         self._cache = target.new_cache(self.length)
+        self._cache.reads_all = width is not None
         self._mask = causal_mask(self.length, target.device)                    # [T, T]
 
     def prefill(self, embeds: Tensor) -> Output:
@@ -175,10 +176,16 @@ class Passes:
         rows = len(ids)
         dummies = 0 if self._width is None else self._width - rows
         start, width = self._cache.position, rows + dummies
-        mask = self._mask[start : start + width][None, None]                    # [1, 1, R, T]
-        output = self._forward(self._target.embed(F.pad(ids, (0, dummies))[None]), mask, keep=width)
+        output = self._forward(self._target.embed(F.pad(ids, (0, dummies))[None]), self._seen(start, width),
+                               keep=width)
         self.rewind(dummies)
         return Output(output.features[:, :rows], output.logits[:, :rows])
+
+    def _seen(self, start: int, rows: int) -> Tensor | None:
+        """The mask of the rows, as wide as what the cache gives to read [1, 1, R, T]; a single row sees all of that."""
+        if self._cache.reads_all:
+            return self._mask[start : start + rows][None, None]
+        return self._mask[start : start + rows, : start + rows][None, None] if rows > 1 else None
 
     def rewind(self, rows: int) -> None:
         """Forget the last rows (of rejected drafts)."""

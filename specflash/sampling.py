@@ -50,7 +50,7 @@ def distribution(logits: Tensor, sampling: Sampling) -> Tensor:
     if sampling.temperature == 0:
         law = torch.zeros(logits.shape, dtype=precise, device=logits.device)
         return law.scatter_(-1, logits.argmax(-1, keepdim=True), 1.0)
-    scores = logits.to(precise) / max(sampling.temperature, COLDEST)                  # [R, V]
+    scores = logits.to(precise) / max(sampling.temperature, COLDEST)             # [R, V]
     if 0 < sampling.top_k < scores.shape[-1]:
         smallest_kept = scores.topk(sampling.top_k, dim=-1).values[..., -1:]
         scores = scores.masked_fill(scores < smallest_kept, -torch.inf)

@@ -49,7 +49,7 @@ def _convert(folder: Path) -> None:
     gguf = gguf_file()
     with redirect_stderr(StringIO()):  # its progress bar has no switch
         model = transformers.AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name,
-                                                     dtype=torch.float32)
+                                                                  dtype=torch.float32)
     tokenizer = transformers.AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
     tensors = {name: tensor.contiguous() for name, tensor in model.model.state_dict().items()}
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})

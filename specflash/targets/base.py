@@ -89,8 +89,9 @@ class Target(ABC):
                 mask: Tensor | None, keep: int) -> Output:
         """One pass of the language model over `embeds` [B, R, D].
 
-        cache  None: no cache, plain causal attention when `mask` is None too
-        mask   [B, 1, R, T] bool, True where row r may see cache entry t
+        cache  None: the rows see one another alone
+        mask   [B, 1, R, T] bool, True where row r may see cache entry t. None is plain causal attention:
+               over rows that begin at entry 0, or of one row that sees all that its cache gives to read
         keep   how many trailing rows get logits
         """
 

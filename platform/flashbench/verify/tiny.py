@@ -76,7 +76,7 @@ class TinyTarget(Target):
         q, k, v = (self._split(x @ weight) for weight in (self._q, self._k, self._v))
         if cache is not None:
             k, v = cache.update(k, v, 0)                                          # [1, H, T, d]
-        seen = F.scaled_dot_product_attention(q, k, v, mask, is_causal=mask is None)
+        seen = F.scaled_dot_product_attention(q, k, v, mask, is_causal=mask is None and len(q[0, 0]) > 1)
         features = F.rms_norm(x + 2 * seen.transpose(1, 2).flatten(2), (D,))      # [1, R, D]
         return Output(features, self.head(features[:, -keep:]))
 
