@@ -1,7 +1,7 @@
 """Which colour means what, on the page and in every figure: one per method, one per phase. It draws nothing.
 
 Each stands out on white and on the dark page (at least 3 : 1), and no two methods look alike to
-colour-blind eyes (`tests/dashboards/test_colours.py`).
+colour-blind eyes (`tests/dashboards/report/test_colours.py`).
 """
 
 from collections.abc import Sequence

@@ -31,4 +31,3 @@ def round_costs(lines: Sequence[Record]) -> list[tuple[Record, Cost]]:
 def _cost(line: Record, vanilla: Record) -> Cost:
     token = sum(vanilla["seconds_per_round"].values()) / vanilla["accept_length"]
     return Cost(**{phase: line["seconds_per_round"][phase] / token for phase in ("draft", "verify", "other")})
-

@@ -68,19 +68,21 @@ def _yield_in_words(run: RunRecords) -> str:
         for (method, cell), some in _tokens_of_a_pass(run).items()])
 
 
+def _position_plot(title: str, caption: str, key: str, what: str) -> Plot:
+    """key  the shares in the summary's lines; what: the axis's label"""
+    return Plot(title, caption, lambda figure, run: _by_position(figure, run, key, what),
+                lambda run: _in_words(run, key), applies=lambda run: bool(_drafting_lines(run)))
+
+
 PLOTS = {
-    "acceptance": Plot(
+    "acceptance": _position_plot(
         "How far a draft is right",
         "Joint: the share of passes in which the token at this position, and every one before it, was kept. A minus "
-        "one is about the sum of these.",
-        lambda figure, run: _by_position(figure, run, JOINT, "kept up to here (%)"),
-        lambda run: _in_words(run, JOINT), applies=lambda run: bool(_drafting_lines(run))),
-    "given_previous": Plot(
+        "one is about the sum of these.", JOINT, "kept up to here (%)"),
+    "given_previous": _position_plot(
         "How right it is, once there",
         "Given previous: the same among passes that kept everything before. A flat line is a draft that is as good at "
-        "its last position as at its first.",
-        lambda figure, run: _by_position(figure, run, GIVEN_PREVIOUS, "kept, given those before (%)"),
-        lambda run: _in_words(run, GIVEN_PREVIOUS), applies=lambda run: bool(_drafting_lines(run))),
+        "its last position as at its first.", GIVEN_PREVIOUS, "kept, given those before (%)"),
     "yield": Plot(
         "What a pass brings",
         "How often the target commits one token, two, or more at once. A is the mean of this.",

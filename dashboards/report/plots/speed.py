@@ -34,7 +34,8 @@ def _speedup(figure: Figure, run: RunRecords) -> None:
     for method in drafting(run):
         axes.plot([], [], color=colour[method], label=method, linewidth=3)
     axes.legend(loc="upper left")
-    axes.set(xlabel="accepted length A (tokens per pass)", ylabel="decode speed-up R (×)", xlim=(0.95, None))
+    axes.set(xlabel="accepted length A (tokens per pass)", ylabel="decode speed-up R (×)", xlim=(0.95, end),
+             ylim=(0.8, end))  # whiskers of few prompts run out of it
 
 
 def _rays(axes: Axes, run: RunRecords, end: float) -> None:
