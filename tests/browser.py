@@ -27,6 +27,12 @@ def browser() -> Iterator["Browser"]:  # noqa: F821
     """
     if CHROMIUM is None:
         pytest.skip("no chromium here (apt-get install chromium)")
+    with launched() as chromium:
+        yield chromium
+
+
+@contextmanager
+def launched() -> Iterator["Browser"]:  # noqa: F821
     from playwright.sync_api import sync_playwright
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])

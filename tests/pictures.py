@@ -8,13 +8,11 @@ It writes report-light.png, report-dark.png and report-phone.png, each under 250
 
 import io
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import sync_playwright
 
-from tests.browser import CHROMIUM, PHONE
+from tests.browser import PHONE, launched
 
 SHOTS = {
     "light": ((1280, 1540), "light", "main"),
@@ -27,7 +25,7 @@ LIMIT = 250_000
 
 def take(run: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    with _chromium() as chromium:
+    with launched() as chromium:
         for name, ((width, height), scheme, part) in SHOTS.items():
             context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme,
                                            device_scale_factor=2 if width < 500 else 1)
@@ -45,14 +43,6 @@ def small(png: bytes) -> bytes:
         buffer, "PNG", optimize=True)
     assert buffer.tell() < LIMIT, f"{buffer.tell()} bytes"
     return buffer.getvalue()
-
-
-@contextmanager
-def _chromium():
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 if __name__ == "__main__":

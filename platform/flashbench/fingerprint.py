@@ -5,6 +5,7 @@ import os
 import platform
 import shutil
 import subprocess
+from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -52,6 +53,11 @@ def describe_machine() -> dict[str, Any]:
     gpus = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
     return {"cpu": _cpu_name(), "cores": os.cpu_count(), "instructions": torch.backends.cpu.get_cpu_capability(),
             "gpus": gpus, "system": platform.platform(terse=True), "python": platform.python_version()}
+
+
+def accelerator(machine: Mapping[str, Any]) -> str:
+    """What computed on a machine that `describe_machine` described: its GPUs, or where there is none its CPU."""
+    return ", ".join(machine["gpus"]) or machine["cpu"]
 
 
 def machine_state() -> dict[str, Any]:

@@ -71,7 +71,7 @@ def scripted_summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
                        "threads": 1, "device": "cpu"},
         **summarise(planned(rows), noise_band=0.1),
         "fingerprint": {
-            "machine": {"cpu": "abacus", "cores": 2, "system": "Linux", "python": "3.11"},
+            "machine": {"cpu": "abacus", "cores": 2, "gpus": [], "system": "Linux", "python": "3.11"},
             "code": {"commit": "abc", "engine": "def", "settings": "123", "versions": {"torch": "2"}},
             "target": "t1", "drafts": {"drafty": "d1"}, "load": {"before": 0.1, "after": 0.2, "highest": 0.3}},
         "result": digest(rows)}

@@ -27,10 +27,14 @@ LOOK_UP_TOKENS = 10
 
 @dataclass(frozen=True)
 class Control:
-    """What it is, for people, and what it gives `generate` beside the prompt."""
+    """What it is, for people, and what it gives `generate` beside the prompt.
+
+    assisted  it drafts with the model in `bench.assistant`
+    """
 
     what: str
     options: Callable[[Prompt, PreTrainedModel | None], dict[str, Any]]
+    assisted: bool = False
 
 
 def _look_up(prompt: Prompt, assistant: PreTrainedModel | None) -> dict[str, Any]:
@@ -44,7 +48,7 @@ CONTROLS = {
     "hf-generate": Control("transformers' generate", lambda prompt, assistant: {}),
     "hf-prompt-lookup": Control("transformers' generate with prompt look-up", _look_up),
     "hf-assisted": Control("transformers' generate with an assistant",
-                           lambda prompt, assistant: {"assistant_model": assistant}),
+                           lambda prompt, assistant: {"assistant_model": assistant}, assisted=True),
 }
 
 

@@ -50,7 +50,7 @@ def load_engine(settings: Settings, dtype: str) -> Engine:
 def load_whole_engine(settings: Settings) -> Engine:
     """With the assistant, where a control is to have one. Raises UserError for an assistant that is none."""
     engine = load_engine(settings, settings.target.dtype)
-    if "hf-assisted" not in settings.bench.controls:
+    if not any(CONTROLS[name].assisted for name in settings.bench.controls):
         return engine
     return replace(engine, assistant=load_assistant(settings.bench.assistant, engine.target))
 

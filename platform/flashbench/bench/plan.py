@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from flashbench.bench.place import as_measured
 from flashbench.bench.prompts import BenchPrompt, bench_prompts
-from flashbench.bench.rows import AGAIN, VANILLA
+from flashbench.bench.rows import AGAIN, VANILLA, key_of
 from flashbench.settings import BenchSettings, Settings, load_settings
 from specflash.errors import UserError
 from specflash.sampling import Sampling
@@ -39,7 +39,7 @@ class Piece:
 
     @property
     def key(self) -> str:
-        return f"{self.target}/{self.temperature:g}/{self.prompt.key}"
+        return key_of(self.target, self.temperature, self.prompt.key)
 
     def sampling(self, repeat: int) -> Sampling:
         return Sampling(self.temperature, seed=self.seed + repeat, max_new_tokens=self.prompt.max_new_tokens)

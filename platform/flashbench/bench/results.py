@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from flashbench.bench.plan import Piece
-from flashbench.bench.rows import AGAIN, VANILLA, Row
+from flashbench.bench.rows import AGAIN, VANILLA, Row, key_of, prompt_of
 from flashbench.values import ControlName
 
 CONTROL_NAMES = get_args(ControlName)
@@ -33,8 +33,8 @@ class Results:
         """The pieces on which it was the method's turn, with everybody's answers to them."""
         pieces = [piece for piece in self.pieces if method in piece.methods]
         keys = {piece.key for piece in pieces}
-        return Results(pieces, [row for row in self.rows if key_of(row) in keys],
-                       [failure for failure in self.failures if key_of(failure) in keys])
+        return Results(pieces, [row for row in self.rows if piece_of(row) in keys],
+                       [failure for failure in self.failures if piece_of(failure) in keys])
 
     def of(self, method: str) -> list[Row]:
         return [row for row in self.rows if row["method"] == method]
@@ -61,11 +61,11 @@ def labels_of(piece: Piece) -> dict[str, Any]:
             "out_of_domain": piece.prompt.out_of_domain}
 
 
-def key_of(row: Row) -> str:
+def piece_of(row: Row) -> str:
     """The key of the piece that a row answers."""
-    return f"{row['target']}/{row['temperature']:g}/{row['task']}/{row['sample']}"
+    return key_of(row["target"], row["temperature"], prompt_of(row))
 
 
 def answers(rows: Iterable[Row]) -> dict[tuple[str, int], Row]:
     """Rows of one method by what they answer: the piece and the repeat."""
-    return {(key_of(row), row["repeat"]): row for row in rows}
+    return {(piece_of(row), row["repeat"]): row for row in rows}

@@ -35,8 +35,8 @@ SCHEMA = pa.schema([
     ("seconds", pa.struct([(phase, pa.float64()) for phase in PHASES])),
     ("finish", pa.string()),
     ("identical", pa.bool_()),        # same token ids as vanilla; null when sampling, and without vanilla's
-    # where it is not: the first place that differs, how much (in logits) the target prefers its first choice
-    # there to the less liked of the two tokens, and whether rounding explains that
+    # where it is not: the first place that differs, how far apart the target's top two logits are there, and
+    # whether rounding explains it
     ("first_difference", pa.int64()), ("gap", pa.float64()), ("tie", pa.bool_()),
     ("question", pa.string()),
     ("text", pa.string()),            # the answer, special tokens left out
@@ -44,9 +44,18 @@ SCHEMA = pa.schema([
 ])
 
 
+def key_of(target: str, temperature: float, prompt: str) -> str:
+    """Of one prompt for one target at one temperature: what is measured whole. prompt: task/sample"""
+    return f"{target}/{temperature:g}/{prompt}"
+
+
+def prompt_of(row: Row) -> str:
+    return f"{row['task']}/{row['sample']}"
+
+
 def asked(row: Row) -> str:
     """What is paired: the prompt of a row, and the temperature where text is sampled."""
-    return f"{row['task']}/{row['sample']}" + (f"@{row['temperature']:g}" if row.get("temperature") else "")
+    return prompt_of(row) + (f"@{row['temperature']:g}" if row.get("temperature") else "")
 
 
 def write_rows(rows: Sequence[Row], path: Path) -> None:

@@ -13,7 +13,7 @@ from flashbench.bench.answers import write_answers
 from flashbench.bench.methods import conditions_fingerprint, draft_fingerprints
 from flashbench.bench.plan import Experiment, Piece, make_plan
 from flashbench.bench.results import Results
-from flashbench.bench.rows import write_rows
+from flashbench.bench.rows import prompt_of, write_rows
 from flashbench.bench.summary import summarise
 from flashbench.bench.table import show_summary
 from flashbench.bench.worker import measured
@@ -110,7 +110,7 @@ def _write(settings: Settings, plan: Sequence[Experiment], records: list[Record]
     folder, last = settings.run / "bench", max(records, key=lambda record: record["at"])
     write_rows(rows, folder / "rows.parquet")
     write_answers(rows, folder, datetime.fromisoformat(last["at"]))
-    write_json(folder / "pictures.json", {_picture_key(record): record["picture"] for record in records
+    write_json(folder / "pictures.json", {prompt_of(record["rows"][0]): record["picture"] for record in records
                                           if record["picture"] and record["rows"]})
     pieces = [piece for experiment in plan for piece in experiment.pieces]
     summary = {
@@ -148,11 +148,6 @@ def _fingerprint(plan: Sequence[Experiment], records: list[Record], last: Record
             "load": {"before": in_time[0]["before"]["load"], "after": last["after"]["load"],
                      "highest": max(record[side]["load"] for record in records for side in ("before", "after"))},
             "state": {"before": in_time[0]["before"], "after": last["after"]}}
-
-
-def _picture_key(record: Record) -> str:
-    row = record["rows"][0]
-    return f"{row['task']}/{row['sample']}"
 
 
 def _all(names: Any) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flashbench.console import note, say, table
+from flashbench.shown import number, refusals, share, with_interval
 
 Line = Mapping[str, Any]
 
@@ -20,8 +21,8 @@ def show_summary(summary: Mapping[str, Any]) -> None:
               [_control_cells(line) for line in summary["controls"]])
     for line in summary["noise"]:
         say(_noise(line))
-    for refusal in summary["refusals"]:
-        say(f"No speed-up of {'; '.join(refusal['lines'])}: {refusal['reason']}")
+    for line in refusals(summary):
+        say(line)
     for line in summary["rows"]:
         if line["retried"]:
             say(f"{line['method']}, {line['label']}: {line['retried']} answers failed at first and were measured later "
@@ -30,35 +31,20 @@ def show_summary(summary: Mapping[str, Any]) -> None:
         note("These numbers come from a shortened run and are not for quoting.")
 
 
-def share(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.0f} %"
-
-
 def _cells(line: Line) -> Sequence[str]:
     name = line["label"] + (" (out of domain)" if line["out_of_domain"] else "")
-    return (name, line["method"], _number(line["accept_length"]), _with_interval(line, "speedup_decode"),
-            _with_interval(line, "speedup_e2e"), share(line["identical_share"]), str(line["prompts"]),
-            _number(line["output_tps"], 1))
+    return (name, line["method"], number(line["accept_length"]), with_interval(line, "speedup_decode"),
+            with_interval(line, "speedup_e2e"), share(line["identical_share"]), str(line["prompts"]),
+            number(line["output_tps"], 1))
 
 
 def _control_cells(line: Line) -> Sequence[str]:
-    return (line["label"], line["method"], _with_interval(line, "speedup_e2e"), share(line["identical_share"]),
+    return (line["label"], line["method"], with_interval(line, "speedup_e2e"), share(line["identical_share"]),
             str(line["prompts"]))
 
 
 def _noise(line: Line) -> str:
     if line["verdict"] == "unchecked":
         return f"{line['target']}: the speed-ups are unchecked, for vanilla never ran twice (bench.noise_every)"
-    return (f"{line['target']}: vanilla's second run took {_with_interval(line, 'ratio')} times as long as its first "
+    return (f"{line['target']}: vanilla's second run took {with_interval(line, 'ratio')} times as long as its first "
             f"on {line['prompts']} prompts: {line['verdict']} ({100 * line['band']:g} % are allowed)")
-
-
-def _with_interval(line: Line, key: str) -> str:
-    if line[key] is None:
-        return "–"
-    low, high = line[f"{key}_interval"]
-    return f"{line[key]:.2f}" + (" [one prompt]" if low is None else f" [{low:.2f}, {high:.2f}]")
-
-
-def _number(value: float | None, digits: int = 2) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"

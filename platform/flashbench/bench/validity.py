@@ -9,8 +9,8 @@ from typing import Any
 
 from flashbench.bench.lines import accounts, decode_identity
 from flashbench.bench.plan import Piece
-from flashbench.bench.results import Results, answers, key_of
-from flashbench.bench.rows import VANILLA, Row
+from flashbench.bench.results import Results, answers, piece_of
+from flashbench.bench.rows import VANILLA, Row, prompt_of
 
 IDENTITY_TOLERANCE = 1e-9
 """R_decode and A · t_AR / (t_draft + t_verify + t_other) are one and the same ratio of sums, up to rounding."""
@@ -36,7 +36,7 @@ def reasons(method: str, results: Results, noise: Mapping[str, Any]) -> list[str
 def _unlike_the_plan(method: str, part: Results) -> Iterator[str]:
     """Fewer prompts or repeats than the plan, or an answer that it does not ask for."""
     planned = {(piece.key, repeat) for piece in part.pieces for repeat in range(piece.repeats)}
-    given = Counter((key_of(row), row["repeat"]) for row in part.of(method))
+    given = Counter((piece_of(row), row["repeat"]) for row in part.of(method))
     missing = len(planned - given.keys())
     if missing:
         why = sorted({failure["reason"] for failure in part.failures if failure["method"] == method})
@@ -51,7 +51,7 @@ def _other_settings(method: str, part: Results) -> Iterator[str]:
     """Another number format, token limit or law than planned."""
     pieces = {piece.key: piece for piece in part.pieces}
     wrong = Counter((name, row[name], planned) for row in part.of(method)
-                    for name, planned in _planned(pieces[key_of(row)], row["repeat"]).items() if row[name] != planned)
+                    for name, planned in _planned(pieces[piece_of(row)], row["repeat"]).items() if row[name] != planned)
     for (name, used, planned), count in wrong.items():
         yield f"{method} used {name} {used} in {count} answers where the plan says {planned}"
 
@@ -80,7 +80,7 @@ def _other_answers(method: str, part: Results) -> Iterator[str]:
 
 def _place(row: Row) -> str:
     apart = "" if row["gap"] is None else f", where logits are {row['gap']:.3g} apart"
-    return f"token {row['first_difference']} of {row['task']}/{row['sample']}{apart}"
+    return f"token {row['first_difference']} of {prompt_of(row)}{apart}"
 
 
 def _noisy(noise: Mapping[str, Any]) -> Iterator[str]:

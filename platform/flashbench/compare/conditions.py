@@ -29,7 +29,7 @@ def conditions_of(summary: Mapping[str, Any]) -> dict[str, str]:
     ran, fingerprint = _part(summary, "conditions"), _part(summary, "fingerprint")
     machine, versions = _part(fingerprint, "machine"), _part(_part(fingerprint, "code"), "versions")
     found = {**{name: ran.get(name) for name in ("dtype", "device", "threads")},
-             **{name: machine.get(name) for name in ("cpu", "gpu", "cores")},
+             **{name: machine.get(name) for name in ("cpu", "cores")}, "gpus": _names(machine.get("gpus")),
              **{name: versions.get(name) for name in ("torch", "transformers")},
              "target weights": fingerprint.get("target")}
     return {name: str(value) for name, value in found.items() if value is not None}
@@ -44,6 +44,10 @@ def temperature_of(summary: Mapping[str, Any]) -> float | None:
 def differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
     """`name a → b` for whatever both tell and tell differently."""
     return [f"{name} {value} → {after[name]}" for name, value in before.items() if after.get(name, value) != value]
+
+
+def _names(gpus: object) -> str | None:
+    return (", ".join(map(str, gpus)) or "none") if isinstance(gpus, list) else None
 
 
 def _part(tree: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ from flashbench.compare.places import read_result
 from flashbench.compare.results import Result
 from flashbench.compare.verdict import Finding, Verdict, compare
 from flashbench.console import note, say, table
+from flashbench.shown import share
 from specflash.errors import UserError
 
 COLUMNS = ("method", "window", "time per token, ratio [95 %]", "prompts", "same length", "same answer", "verdict")
@@ -82,11 +83,7 @@ def _left_out(findings: Sequence[Finding]) -> list[str]:
 def _cells(finding: Finding) -> Sequence[str]:
     low, high = finding.interval.low, finding.interval.high
     return (finding.method, finding.window, f"{finding.ratio:.3f} [{low:.3f}, {high:.3f}]", str(finding.prompts),
-            _share(finding.same_length), _share(finding.same_answer), finding.verdict.value)
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.0f} %"
+            share(finding.same_length), share(finding.same_answer), finding.verdict.value)
 
 
 def _prompts(number: int) -> str:

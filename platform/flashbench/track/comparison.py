@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from flashbench.fingerprint import digest
+from flashbench.fingerprint import accelerator, digest
 from flashbench.settings import Settings
 from flashbench.track.entry import Attachment, Entry, as_params, as_tags
 from flashbench.track.note import leaderboard_note
@@ -72,7 +72,7 @@ def _child(settings: Settings, summary: Mapping[str, Any], parent: Entry, place:
 def _common_tags(settings: Settings, summary: Mapping[str, Any]) -> dict[str, Any]:
     machine = summary["fingerprint"]["machine"]
     return {"experiment": settings.name, "claim_level": summary["claim_level"], "quotable": summary["quotable"],
-            "hardware": machine.get("gpu") or machine["cpu"]}
+            "hardware": accelerator(machine)}
 
 
 def _metrics(line: Line) -> Iterator[tuple[str, float | None]]:

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from flashbench.fingerprint import accelerator
+from flashbench.shown import number, refusals, share, with_interval
+
 Line = Mapping[str, Any]
 
 MOST_LINES = 24
@@ -20,36 +23,17 @@ token. `claim_level` says on what this was measured: figures of a CPU say nothin
 def leaderboard_note(summary: Mapping[str, Any]) -> str:
     machine, conditions = summary["fingerprint"]["machine"], summary["conditions"]
     head = (f"**{summary['target']}** · {conditions['dtype']} · {summary['claim_level']} "
-            f"({machine.get('gpu') or machine['cpu']}, {machine['cores']} cores)")
+            f"({accelerator(machine)}, {machine['cores']} cores)")
     lines = [*summary["rows"], *summary["overall"]]
     more = len(lines) - MOST_LINES
     table = "\n".join([HEAD, *(_line(line) for line in lines[:MOST_LINES])])
     parts = [head, "" if summary["quotable"] else "**These numbers come from a shortened run: not for quoting.**",
-             table, *_refusals(summary), f"{more} more lines are in `leaderboard.json`." if more > 0 else "", MEANING]
+             table, *refusals(summary), f"{more} more lines are in `leaderboard.json`." if more > 0 else "", MEANING]
     return "\n\n".join(part for part in parts if part)
-
-
-def _refusals(summary: Mapping[str, Any]) -> list[str]:
-    return [f"No speed-up of {'; '.join(refusal['lines'])}: {refusal['reason']}" for refusal in summary["refusals"]]
 
 
 def _line(line: Line) -> str:
     task = line["task"] + (f", T={line['temperature']:g}" if line["temperature"] else "")
-    cells = (task, line["method"], _number(line["accept_length"]), _with_interval(line, "speedup_decode"),
-             _with_interval(line, "speedup_e2e"), _share(line["identical_share"]), line["prompts"])
+    cells = (task, line["method"], number(line["accept_length"]), with_interval(line, "speedup_decode"),
+             with_interval(line, "speedup_e2e"), share(line["identical_share"]), line["prompts"])
     return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
-
-
-def _with_interval(line: Line, key: str) -> str:
-    if line[key] is None:
-        return "–"
-    low, high = line[f"{key}_interval"]
-    return f"{line[key]:.2f}" + (" [one prompt]" if low is None else f" [{low:.2f}, {high:.2f}]")
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.0f} %"

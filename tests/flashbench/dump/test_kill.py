@@ -2,11 +2,6 @@
 
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import pytest
 
@@ -14,16 +9,12 @@ from flashbench.dump.pipeline import run_dump
 from flashbench.dump.read import open_source
 from flashbench.dump.shards import piece_name
 from flashbench.dump.store import FeatureStore
-from flashbench.settings import save_settings
 from tests.flashbench.dump.source import settings_for, write_source
+from tests.flashbench.killing import run_until
 
 pytestmark = pytest.mark.long(seconds=60)
 
-ROOT = Path(__file__).resolve().parents[3]
-SAMPLES, SECONDS = 10, 400
-# The alarm ends it where this test is itself killed and nobody is left to do so.
-SCRIPT = (f"import signal, sys; signal.alarm({SECONDS + 60}); from flashbench.dump.pipeline import run_dump; "
-          "from flashbench.settings import load_settings; run_dump(load_settings(sys.argv[1]))")
+SAMPLES = 10
 
 
 @pytest.mark.timeout(900)
@@ -35,7 +26,8 @@ def test_a_killed_dump_continues_where_it_was(weights, tmp_path):
     # Nobody reads this pipe: the writer of the last shard waits in the middle of its work.
     last = piece_name([opened[SAMPLES - 2].id, opened[SAMPLES - 1].id])
     os.mkfifo(folder / f"shard-{last}-0.safetensors.tmp")
-    dump_until_killed(settings, tmp_path, shards=2)
+    run_until(lambda: len(list(folder.glob("shard-*.json"))) >= 2, "flashbench.dump.pipeline:run_dump",
+              settings, tmp_path, seconds=400, look_every=0.05)
 
     finished = {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in folder.glob("shard-*.json")}
     before = FeatureStore(folder).ids()
@@ -50,20 +42,3 @@ def test_a_killed_dump_continues_where_it_was(weights, tmp_path):
     assert FeatureStore(folder).verify() == []
     for path, identity in finished.items():
         assert (path.stat().st_ino, path.stat().st_mtime_ns) == identity
-
-
-def dump_until_killed(settings, tmp_path: Path, shards: int) -> None:
-    """Run the dump in a process group of its own and kill that when so many shards are finished."""
-    save_settings(settings, tmp_path / "settings.yaml")
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'platform'}"}
-    dump = subprocess.Popen([sys.executable, "-c", SCRIPT, str(tmp_path / "settings.yaml")],
-                            env=environment, start_new_session=True)
-    try:
-        deadline = time.monotonic() + SECONDS
-        while len(list(settings.dump_folder.glob("shard-*.json"))) < shards:
-            assert dump.poll() is None, "the dump ended by itself"
-            assert time.monotonic() < deadline, "no shard was finished in time"
-            time.sleep(0.05)
-    finally:
-        os.killpg(dump.pid, signal.SIGKILL)
-        dump.wait()

@@ -12,13 +12,12 @@ from pathlib import Path
 
 from mlflow import MlflowClient
 from PIL import Image
-from playwright.sync_api import sync_playwright
 
 from flashbench.settings import Settings
 from flashbench.track import log_comparison, log_training
 from flashbench.track.view import view_link
 from flashbench.tree import read_tree
-from tests.browser import CHROMIUM
+from tests.browser import launched
 from tests.flashbench.track.server import serving
 
 RECORDS = ("drafts", "bench", "summary.json", "report.html", "figures")
@@ -61,8 +60,7 @@ def _view(uri: str) -> str:
 
 
 def _photograph(url: str, picture: Path) -> None:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with launched() as browser:
         page = browser.new_page(viewport=dict(zip(("width", "height"), SIZE, strict=True)))
         page.goto(url)
         page.get_by_role("columnheader", name="accept_length").first.wait_for()
@@ -70,7 +68,6 @@ def _photograph(url: str, picture: Path) -> None:
         page.wait_for_timeout(1000 * SECONDS_TO_SETTLE)
         picture.parent.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=picture)
-        browser.close()
 
 
 if __name__ == "__main__":

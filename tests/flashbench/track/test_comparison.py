@@ -63,6 +63,13 @@ def test_the_note_is_the_leaderboard_in_words_of_the_summary(summary):
     assert "not for quoting" in leaderboard_note(summary | {"quotable": False})
 
 
+def test_a_machine_with_gpus_is_named_by_them(tmp_path, summary):
+    summary["fingerprint"]["machine"]["gpus"] = ["NVIDIA H200", "NVIDIA H200"]
+    assert "(NVIDIA H200, NVIDIA H200, 2 cores)" in leaderboard_note(summary)
+    parent, *_ = comparison_entries(settings_for(tmp_path), summary, None, None)
+    assert parent.tags["hardware"] == "NVIDIA H200, NVIDIA H200"
+
+
 def test_a_long_leaderboard_is_cut_and_says_so(summary):
     note = leaderboard_note(summary | {"rows": summary["rows"] * 50})
     assert note.count("\n| ") == 1 + MOST_LINES
