@@ -8,7 +8,7 @@ rows alone. That is what makes the logits of verification equal those of vanilla
 last bit. Otherwise, and in the prefill, a pass reads no further than it has written, which is faster.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -95,6 +95,15 @@ class FixedCache(Cache):
         """Forget the last `rows` entries."""
         self.position -= rows
 
+    def keep(self, rows: Sequence[int], last: int) -> None:
+        """Of the `last` rows forget all but these, in their order; nothing moves where they are the first ones."""
+        start = self._position - last
+        moved = next((place for place, row in enumerate(rows) if place != row), len(rows))
+        if moved < len(rows):
+            for layer in self.layers:
+                layer.move([start + row for row in rows[moved:]], start + moved)
+        self.rewind(last - len(rows))
+
 
 class FixedLayer(CacheLayerMixin):
     """One decoder layer's buffers [1, H, length, D/H], allocated at the first update."""
@@ -124,6 +133,11 @@ class FixedLayer(CacheLayerMixin):
         self.values[:, :, self.position:end] = value_states
         read = self._read(key_states.shape[-2])
         return self.keys[:, :, :read], self.values[:, :, :read]
+
+    def move(self, entries: list[int], to: int) -> None:
+        """Copy some entries, one behind the other, to `to` and the places behind it."""
+        for buffer in (self.keys, self.values):
+            buffer[:, :, to : to + len(entries)] = buffer[:, :, entries]
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         return self._read(query_length), 0

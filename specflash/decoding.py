@@ -10,6 +10,8 @@ One round, with n committed tokens x0 … x_{n-1}, the last of them pending (not
     features row j      h_{n-1}  h_n      h_{n+1}
     d0 kept, d1 not  -> committed d0, y; the cache keeps x_{n-1}, d0; y is pending
     advance(ids, features)  with  ids [d0, y]  and  features [h_{n-1}, h_n]
+
+Of a tree of drafted tokens (trees.py) the rows on the path that is kept count, and the cache keeps them alone.
 """
 
 from collections.abc import Iterator
@@ -26,6 +28,7 @@ from specflash.records import Generation, Output, Prompt, Proposal
 from specflash.sampling import Chance, Sampling, distribution
 from specflash.targets.base import Target
 from specflash.timing import Stopwatch
+from specflash.trees import ROOT, Parents, ancestors, depths, follow
 
 
 def generate(target: Target, draft: Draft, prompt: Prompt, sampling: Sampling,
@@ -66,9 +69,9 @@ class Decoding(Iterator[list[int]]):
 
     def __init__(self, target: Target, draft: Draft, prompt: Prompt, sampling: Sampling,
                  width: int | None = None, chance: Chance | None = None):
-        if width is not None and not draft.config.k < width <= HEADROOM:
-            raise UserError(f"width must lie in [{draft.config.k + 1}, {HEADROOM}] for a draft of "
-                            f"{draft.config.k} tokens, not {width}")
+        if width is not None and not draft.config.most < width <= HEADROOM:
+            raise UserError(f"width must lie in [{draft.config.most + 1}, {HEADROOM}] for a draft of "
+                            f"{draft.config.most} tokens, not {width}")
         check_room(target, prompt, sampling.max_new_tokens)
         self.generation = Generation()
         self._target, self._draft, self._prompt, self._sampling = target, draft, prompt, sampling
@@ -117,28 +120,45 @@ class Decoding(Iterator[list[int]]):
         proposal = session.propose(self._sampling, self._chance, remaining - 1)
         drafted = proposal.tokens                                               # [K]
         self._clock.lap("draft")
-        output = passes.verify(F.pad(drafted, (1, 0), value=done.ids[-1]))
+        output = passes.verify(F.pad(drafted, (1, 0), value=done.ids[-1]), proposal.parents)
         self._clock.lap("verify")
-        # One transfer to the host for everything the round decides.
-        decision = torch.cat([torch.stack(self._accepted(proposal, output.logits[0])), drafted])
-        kept, token, *tokens = decision.tolist()
-        passes.rewind(len(drafted) - kept)
-        done.kept.append(kept)
-        done.drafted.append(len(drafted))
-        committed = self._commit(tokens[:kept] + [token])
+        rows, tokens = self._decide(proposal, output.logits[0])
+        passes.keep(rows, len(drafted) + 1)
+        done.kept.append(len(rows) - 1)
+        done.drafted.append(proposal.depth)
+        committed = self._commit(tokens)
         done.committed.append(len(committed))
         self._clock.lap("other")
         if not self._finished:
             ids = torch.tensor(committed, device=drafted.device)                # [kept+1]
-            session.advance(ids, output.features[0, : kept + 1])
+            session.advance(ids, output.features[0, rows])
             self._clock.lap("draft")
         return committed
 
+    def _decide(self, proposal: Proposal, logits: Tensor) -> tuple[list[int], list[int]]:
+        """The rows to keep, the pending token's among them, and the tokens that follow it; logits [M+1, V]"""
+        if proposal.parents is not None:
+            return self._decide_tree(proposal.tokens, proposal.parents, logits)
+        # One transfer to the host for everything the round decides.
+        decision = torch.cat([torch.stack(self._accepted(proposal, logits)), proposal.tokens])
+        kept, token, *tokens = decision.tolist()
+        return list(range(kept + 1)), tokens[:kept] + [token]
+
     def _accepted(self, proposal: Proposal, logits: Tensor) -> tuple[Tensor, Tensor]:
-        """How many drafted tokens are kept, and the token behind them; logits [K+1, V]"""
+        """How many tokens of a chain are kept, and the token behind them; logits [K+1, V]"""
         if self._sampling.temperature == 0 and proposal.q is None:
             return accept_greedy(proposal.tokens, logits.argmax(-1))
         return accept(proposal.tokens, proposal.q, distribution(logits, self._sampling), self._chance)
+
+    def _decide_tree(self, drafted: Tensor, parents: Parents, logits: Tensor) -> tuple[list[int], list[int]]:
+        tokens = drafted.tolist()
+        if self._sampling.temperature == 0:
+            say = logits.argmax(-1).tolist().__getitem__
+        else:
+            def say(row: int) -> int:
+                return int(self._chance.draw(distribution(logits[row : row + 1], self._sampling)))
+        path, token = follow(tokens, parents, say)
+        return [0, *(node + 1 for node in path)], [*(tokens[node] for node in path), token]
 
     def _commit(self, tokens: list[int]) -> list[int]:
         """Take tokens up to the limit and the first end token; returns those taken."""
@@ -171,14 +191,18 @@ class Passes:
         with self._cache.prefilling():
             return self._forward(embeds, None, keep=1)
 
-    def verify(self, ids: Tensor) -> Output:
-        """ids [R]; features and logits of the R rows."""
+    def verify(self, ids: Tensor, parents: Parents | None = None) -> Output:
+        """ids [R], and what each of them but the first follows; features and logits of the R rows."""
         rows = len(ids)
         dummies = 0 if self._width is None else self._width - rows
         start, width = self._cache.position, rows + dummies
-        output = self._forward(self._target.embed(F.pad(ids, (0, dummies))[None]), self._seen(start, width),
-                               keep=width)
-        self.rewind(dummies)
+        embeds = self._target.embed(F.pad(ids, (0, dummies))[None])
+        if parents is None:
+            output = self._forward(embeds, self._seen(start, width), keep=width)
+        else:
+            parents += (ROOT,) * dummies
+            output = self._forward(embeds, self._seen_in_tree(start, parents), keep=width, depth=depths(parents))
+        self._cache.rewind(dummies)
         return Output(output.features[:, :rows], output.logits[:, :rows])
 
     def _seen(self, start: int, rows: int) -> Tensor | None:
@@ -187,13 +211,22 @@ class Passes:
             return self._mask[start : start + rows][None, None]
         return self._mask[start : start + rows, : start + rows][None, None] if rows > 1 else None
 
-    def rewind(self, rows: int) -> None:
-        """Forget the last rows (of rejected drafts)."""
-        self._cache.rewind(rows)
+    def _seen_in_tree(self, start: int, parents: Parents) -> Tensor:
+        """The same for a tree: what is committed, and what each row follows."""
+        family = ancestors(parents).to(self._target.device)                     # [R, R]
+        behind = self.length - start - len(family) if self._cache.reads_all else 0
+        return F.pad(F.pad(family, (start, 0), value=True), (0, behind))[None, None]
 
-    def _forward(self, embeds: Tensor, mask: Tensor | None, keep: int) -> Output:
+    def keep(self, rows: list[int], last: int) -> None:
+        """Forget all of the `last` rows but these."""
+        self._cache.keep(rows, last)
+
+    def _forward(self, embeds: Tensor, mask: Tensor | None, keep: int, depth: list[int] | None = None) -> Output:
+        """depth  of each row, where it is not its number"""
         start, rows = self._cache.position, embeds.shape[1]
-        positions = self._target.positions(self._prompt, start, rows)
+        positions = self._target.positions(self._prompt, start, rows)           # [1, R] or [3, 1, R]
+        if depth is not None:
+            positions = positions[..., depth]
         output = self._target.forward(embeds, self._cache, positions, mask, keep)
         self._cache.advance(rows)
         return output

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from specflash.errors import UserError
+from specflash.trees import depths
 
 Picture = Path | bytes
 """An encoded picture (JPEG, PNG, …): where it lies, or the bytes themselves."""
@@ -167,15 +168,24 @@ class Batch:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A chain of drafted tokens and the law they were drawn from.
+    """Drafted tokens and the law they were drawn from: a chain, or a tree of them.
 
-    tokens  [K] int64    K may be 0 (vanilla)
-    q       [K, V] float32, the law token j was drawn from given the tokens before it;
-            None where every token was chosen deterministically (its law is one-hot)
+    tokens   [M] int64    M may be 0 (vanilla)
+    q        [M, V] float32, the law token j was drawn from given the tokens before it;
+             None where every token was chosen deterministically (its law is one-hot)
+    parents  the drafted token that each of the M follows, which comes before it, or -1 for the pending
+             one (specflash/trees.py); None: each follows the one before. No token has two equal
+             children. A tree's tokens are chosen deterministically.
     """
 
     tokens: Tensor
     q: Tensor | None = None
+    parents: tuple[int, ...] | None = None
+
+    @property
+    def depth(self) -> int:
+        """The most tokens that can be kept."""
+        return len(self.tokens) if self.parents is None else max(depths(self.parents))
 
 
 PHASES = ("vision", "prefill", "draft_prefill", "draft", "verify", "other")
@@ -188,7 +198,7 @@ class Generation:
     ids        committed answer tokens, the first one sampled from the prefill, the end token
                included when it was reached
     kept       per verification pass: drafted tokens accepted (before any cut)
-    drafted    per verification pass: tokens drafted
+    drafted    per verification pass: tokens drafted one after the other; of a tree, those of its longest path
     committed  per verification pass: tokens committed after cuts at the end token or the limit;
                1 + sum(committed) == len(ids)
     seconds    per phase of PHASES

@@ -52,6 +52,27 @@ def test_rewind_copies_nothing_and_the_next_rows_overwrite():
     assert torch.equal(keys[:, :, 3:6], rows(6, 0)[:, :, 3:])  # stale until written again
 
 
+def test_keep_gathers_the_rows_of_a_path_and_forgets_the_others():
+    cache = FixedCache(LAYERS, LENGTH)
+    write(cache, rows(3, 0))
+    write(cache, rows(6, 1))
+    cache.keep([0, 2, 5], last=6)
+    assert cache.position == 6
+    for layer in cache.layers:
+        assert torch.equal(layer.keys[:, :, 3:6], rows(6, 1)[:, :, [0, 2, 5]])
+        assert torch.equal(layer.values[:, :, 3:6], -rows(6, 1)[:, :, [0, 2, 5]])
+        assert torch.equal(layer.keys[:, :, :3], rows(3, 0))
+
+
+def test_keep_moves_nothing_where_the_first_rows_stay():
+    cache = FixedCache(LAYERS, LENGTH)
+    write(cache, rows(6, 1))
+    before = [layer.keys.clone() for layer in cache.layers]
+    cache.keep([0, 1], last=6)
+    assert cache.position == 2
+    assert all(torch.equal(layer.keys, keys) for layer, keys in zip(cache.layers, before, strict=True))
+
+
 def test_writing_past_the_end_is_an_error():
     cache = FixedCache(LAYERS, LENGTH)
     write(cache, rows(LENGTH, 0))

@@ -14,7 +14,7 @@ import torch
 from flashbench.bench import measure, publish
 from flashbench.bench.table import show_summary
 from flashbench.console import clock, note, say, step
-from flashbench.drafts import needs_training
+from flashbench.drafts import weights_of
 from flashbench.dump.pipeline import run_dump
 from flashbench.prepare import run_prepare
 from flashbench.settings import Settings, save_settings
@@ -89,7 +89,7 @@ Done in {clock(seconds)}. Everything is in {settings.run}:
   summary        {settings.run / "summary.json"}
   every answer   {settings.run / "bench" / "rows.parquet"}
   losslessness   {settings.run / "verify.json"}
-  drafts         {", ".join(str(settings.draft_folder(name)) for name in settings.drafts if needs_training(name))}
+  drafts         {", ".join(str(settings.draft_folder(name)) for name in settings.drafts if weights_of(name) == name)}
 
 Look at it:
   {command("python")} -m webbrowser {report.resolve().as_uri()}

@@ -55,3 +55,7 @@ def _wrong_methods(settings: Settings) -> Iterator[str]:
     for name in settings.bench.methods:
         if name in DRAFTS and DRAFTS[name].trainable and name not in settings.drafts:
             yield f"`bench.methods` names `{name}`, which has no section: add drafts.{name}, or take it out"
+        lender = name in DRAFTS and DRAFTS[name].weights_of
+        if lender and lender not in settings.drafts:
+            yield (f"`bench.methods` names `{name}`, which drafts with the weights of `{lender}`: add drafts.{lender}, "
+                   "or take it out")

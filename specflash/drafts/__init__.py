@@ -2,16 +2,20 @@
 
 from specflash.drafts.base import Draft
 from specflash.drafts.eagle import Eagle
+from specflash.drafts.eagle2 import Eagle2
 from specflash.drafts.medusa import Medusa
 from specflash.drafts.ngram import Ngram
 from specflash.drafts.specflash import SpecFlash
+from specflash.drafts.specflash_tree import SpecFlashTree
 from specflash.drafts.text_only import TextOnly
 from specflash.drafts.vanilla import Vanilla
 
 DRAFTS: dict[str, type[Draft]] = {
     "vanilla": Vanilla,
     "eagle": Eagle,
+    "eagle2": Eagle2,
     "specflash": SpecFlash,
+    "specflash-tree": SpecFlashTree,
     "medusa": Medusa,
     "text-only": TextOnly,
     "ngram": Ngram,

@@ -20,8 +20,8 @@ class DraftConfig(BaseModel):
     """Settings every draft has. A draft's own config class extends it.
 
     width       D of the target
-    k           tokens drafted per round; the verifying pass has one row more, and overhangs the
-                answer by HEADROOM rows at most
+    k           tokens drafted one after the other per round; the verifying pass has one row more, and
+                overhangs the answer by HEADROOM rows at most
     vocabulary  how many of the most frequent answer tokens the draft may propose; 0 means all.
                 A draft that cannot propose a token is slower there, never wrong: the target decides.
     sampled     at temperature > 0, draw drafts from the draft's law (q dense) instead of taking
@@ -33,6 +33,19 @@ class DraftConfig(BaseModel):
     k: int = Field(4, ge=1, lt=HEADROOM)
     vocabulary: int = Field(0, ge=0)
     sampled: bool = False
+
+    decoding: ClassVar[frozenset[str]] = frozenset({"sampled"})
+    """Settings that the weights do not depend on: they may change without another training."""
+
+    @property
+    def most(self) -> int:
+        """The most tokens that one round drafts."""
+        return self.k
+
+    @property
+    def chains(self) -> bool:
+        """Whether each drafted token follows the one before."""
+        return True
 
 
 @dataclass(frozen=True)
@@ -86,6 +99,8 @@ class Draft(nn.Module, ABC):
     name: ClassVar[str]
     Config: ClassVar[type[DraftConfig]] = DraftConfig
     trainable: ClassVar[bool] = True
+    weights_of: ClassVar[str | None] = None
+    """The draft of the catalogue whose weights this one drafts with, where it has none of its own."""
 
     def __init__(self, config: DraftConfig, vocabulary_ids: Tensor | None = None):
         super().__init__()

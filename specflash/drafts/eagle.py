@@ -9,6 +9,7 @@ the placeholder's row of the table: a departure from EAGLE-EYE, which merges the
 into the embeddings; stored features hold h only, and h_t of a visual position is the picture's.
 """
 
+import itertools
 from typing import ClassVar
 
 import torch
@@ -19,15 +20,16 @@ from torch import Tensor, nn
 from specflash.drafts.anchors import Anchors, find_anchors
 from specflash.drafts.base import Draft, DraftConfig, LossParts, Session, join_chain
 from specflash.drafts.blocks import Block, BlockShape, View, head_count, initialise
-from specflash.drafts.keys import KeyBuffer, join
+from specflash.drafts.grow import TreeConfig, grow
+from specflash.drafts.keys import KeyBuffer, Keys, join
 from specflash.drafts.loss import draft_loss
 from specflash.drafts.rotary import HeadDim, Turn, turn
 from specflash.records import Batch, Output, Prompt, Proposal
 from specflash.sampling import Chance, Sampling
 
 
-class EagleConfig(DraftConfig):
-    """What EAGLE adds to the settings of every draft.
+class EagleConfig(TreeConfig):
+    """What EAGLE adds to the settings of drafts that may propose trees.
 
     heads       of `head_dim` each; 0 means width / head_dim
     inner       width of the feed-forward part; 0 means Llama's 8/3 of `width`, in steps of 256
@@ -39,6 +41,8 @@ class EagleConfig(DraftConfig):
     head_dim: HeadDim = 64
     inner: int = Field(0, ge=0)
     input_norm: bool = True
+
+    decoding = TreeConfig.decoding | {"k"}
 
 
 class Eagle(Draft):
@@ -109,6 +113,20 @@ class Eagle(Draft):
         last = x[:, -1:, None]                                                    # [1, 1, 1, D]
         return self.block(last, at.pick((slice(-1, None),)), View(memory))[0, 0]
 
+    def branches(self, x: Tensor, memory: Keys, own: Keys | None, seen: Tensor, place: int) -> tuple[Tensor, Keys]:
+        """The features that n drafted rows x [n, D] at position `place` predict [n, D].
+
+        memory  keys of the committed bases
+        own     keys of the drafted rows before these, or None
+        seen    [n, J] bool, which of the J drafted rows, these last, each one may see
+        Returns the keys of all J rows as well.
+        """
+        x = x[None, None]                                                         # [1, 1, n, D]
+        at = self._turn(torch.full((x.shape[2],), place, device=x.device))
+        keys = self.block.keys(x, at)                                             # [1, H, 1, n, d]
+        own = keys if own is None else join([own, keys])
+        return self.block(x, at, View(memory, own=own, own_unseen=~seen))[0, 0], own
+
     def _turn(self, positions: Tensor) -> Turn:
         return turn(positions, self.config.head_dim, self.dtype)
 
@@ -127,6 +145,8 @@ class EagleSession(Session):
         self.advance(F.pad(prompt.ids[0, 1:], (0, 1), value=token), output.features[0])
 
     def propose(self, sampling: Sampling, chance: Chance, limit: int) -> Proposal:
+        if self._draft.config.nodes and limit > 0:
+            return self._tree(min(limit, self._draft.config.k))
         feature, committed = self._predicted, self._buffer.length
         chain = [self._draft.choose(feature[: max(limit, 0)], sampling, chance)]
         for _ in range(min(limit, self._draft.config.k) - 1):
@@ -134,6 +154,24 @@ class EagleSession(Session):
             chain.append(self._draft.choose(feature, sampling, chance))
         self._buffer.cut(committed)
         return join_chain(chain)
+
+    def _tree(self, depth: int) -> Proposal:
+        """Each node is fed the feature that was predicted for it and its own token, and sees its own path."""
+        draft, first = self._draft, self._predicted                               # [1, D]
+        features, own = first, None
+        seen = torch.zeros(1, 0, dtype=torch.bool, device=first.device)
+        places = itertools.count(self._buffer.length)
+
+        def expand(parents: Tensor, columns: Tensor) -> Tensor:
+            nonlocal features, own, seen
+            itself = torch.eye(len(parents), dtype=torch.bool, device=first.device)
+            seen = torch.cat([seen[parents], itself], 1)                          # [n, J]
+            x = draft.fuse(draft.target_ids(columns), features[parents])
+            features, own = draft.branches(x, self._buffer.stored, own, seen, next(places))
+            return draft.draft_logits(features)
+
+        columns, parents = grow(draft.draft_logits(first), expand, draft.config, depth)
+        return Proposal(draft.target_ids(columns), parents=parents)
 
     def advance(self, ids: Tensor, features: Tensor) -> None:
         x = self._draft.fuse(ids, features.to(self._draft.dtype))                 # [n, D]

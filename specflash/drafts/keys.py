@@ -35,6 +35,11 @@ class KeyBuffer:
         start, self.length = self.length, self.length + new.k.shape[2]
         self._room.k[:, :, start : self.length] = new.k
         self._room.v[:, :, start : self.length] = new.v
+        return self.stored
+
+    @property
+    def stored(self) -> Keys:
+        """A view of everything stored, where there is something."""
         return Keys(self._room.k[:, :, : self.length], self._room.v[:, :, : self.length])
 
     def cut(self, length: int) -> None:

@@ -12,8 +12,9 @@ last layer W_i [V, D] is the frozen LM head behind a square U_i [D, D]. Both for
 head on h_t (A_i = 0, b_i = 0, and W_i = W_LM or U_i = 1). The tokens of a training text are
 replaced by the target's law at that place: where the target wrote the text, as §2.3.2 has it
 done, the cross-entropy is the same in expectation. Slot i counts 0.8^i (§2.2.1, up to a common
-factor). One chain stands for the tree of §2.1.2, and our exact rule for "typical acceptance" of
-§2.3.1, which does not keep the target's law.
+factor). The tree of §2.1.2 has a fixed shape; here it is grown anew from the heads' laws (grow.py), or
+left out (a chain). Our exact rule stands for "typical acceptance" of §2.3.1, which does not keep the
+target's law.
 """
 
 from typing import ClassVar
@@ -25,12 +26,13 @@ from torch import Tensor, nn
 
 from specflash.drafts.anchors import Anchors, find_anchors
 from specflash.drafts.base import Draft, DraftConfig, LossParts, Session
+from specflash.drafts.grow import TreeConfig, grow
 from specflash.drafts.loss import law_loss
 from specflash.records import Batch, Output, Prompt, Proposal
 from specflash.sampling import Chance, Sampling
 
 
-class MedusaConfig(DraftConfig):
+class MedusaConfig(TreeConfig):
     """layers  residual blocks per head; 1 is the paper's form
     decay   slot i counts decay^i in the loss
     """
@@ -95,8 +97,15 @@ class MedusaSession(Session):
         self._draft, self._feature = draft, feature
 
     def propose(self, sampling: Sampling, chance: Chance, limit: int) -> Proposal:
-        rows = self._draft.slots(self._feature)[0]                                # [K, D]
-        return self._draft.choose(rows[: max(limit, 0)], sampling, chance)
+        draft = self._draft
+        rows = draft.slots(self._feature)[0, : max(limit, 0)]                     # [K, D]
+        if not draft.config.nodes or not len(rows):
+            return draft.choose(rows, sampling, chance)
+        slots = draft.draft_logits(rows).split(1)                                 # [1, V_d] each
+        following = iter(slots[1:])
+        columns, parents = grow(slots[0], lambda before, _: next(following).expand(len(before), -1),
+                                draft.config, len(rows))
+        return Proposal(draft.target_ids(columns), parents=parents)
 
     def advance(self, ids: Tensor, features: Tensor) -> None:
         self._feature = features[-1:]

@@ -39,18 +39,20 @@ def make_draft(name: str, settings: dict[str, Any], width: int,
     Raises UserError for an unknown draft and for unknown or wrong settings.
     """
     kind = pick(DRAFTS, name, "draft")
-    config = _config(name, settings, width)
+    config = make_config(name, settings, width)
     return kind(config, vocabulary_ids) if config.vocabulary else kind(config)
 
 
-def _config(name: str, settings: dict[str, Any], width: int) -> DraftConfig:
+def make_config(name: str, settings: dict[str, Any], width: int) -> DraftConfig:
+    """Raises UserError for an unknown draft and for unknown or wrong settings."""
     kind = pick(DRAFTS, name, "draft")
     try:
         return kind.Config.model_validate({**settings, "width": width})
     except ValidationError as error:
         known = kind.Config.model_fields
         raise UserError(f"draft `{name}`: " + "; ".join(
-            f"`{problem['loc'][0]}`: {problem['msg']}{nearest(str(problem['loc'][0]), known)}"
+            "".join(f"`{key}`: " for key in problem["loc"][:1]) + problem["msg"].removeprefix("Value error, ")
+            + "".join(nearest(str(key), known) for key in problem["loc"][:1])
             for problem in error.errors())) from None
 
 
@@ -89,19 +91,34 @@ def _to_store(tensor: Tensor) -> Tensor:
     return tensor.to(torch.bfloat16) if tensor.is_floating_point() else tensor
 
 
-def load_draft(folder: Path, target: Target) -> Draft:
+def load_draft(folder: Path, target: Target, name: str | None = None,
+               settings: dict[str, Any] | None = None) -> Draft:
     """The draft saved in `folder`, ready to draft: on the target's device, in its dtype, attached, frozen.
+
+    name      of the draft of the catalogue that is to draft with these weights; None: the one they are of
+    settings  of it; of those that the weights do not depend on, these count. None: all as saved
 
     Raises UserError where the folder holds no whole draft, or the draft of another target.
     """
     config, tensors = load_tensors(folder)
     check_target(folder, config, target.fingerprint, target.name)
-    draft = make_draft(config["speculators_model_type"], config["draft"], target.width, tensors.get("vocabulary_ids"))
+    name = name or config["speculators_model_type"]
+    draft = make_draft(name, decoding_settings(name, config["draft"], settings), target.width,
+                       tensors.get("vocabulary_ids"))
     fill(draft, tensors, folder)
     draft = draft.to(target.device, target.dtype).requires_grad_(False).attach(target.ends).eval()
     if can_pack(draft):
         pack_linears(draft, keep=lambda layer: True)  # they are few, and `state_dict` stays whole
     return draft
+
+
+def decoding_settings(name: str, saved: dict[str, Any], settings: dict[str, Any] | None) -> dict[str, Any]:
+    """What the weights were made with, and how they are to draft now (see `load_draft`)."""
+    if settings is None:
+        return saved
+    free = pick(DRAFTS, name, "draft").Config.decoding
+    return {key: value for key, value in saved.items() if key not in free} | {
+        key: value for key, value in settings.items() if key in free}
 
 
 def fill(draft: Draft, tensors: dict[str, Tensor], folder: Path) -> None:
@@ -141,12 +158,18 @@ def check_draft(folder: Path) -> tuple[dict[str, Any], bytes]:
     return config, content
 
 
-def check_settings(folder: Path, settings: dict[str, Any]) -> None:
-    """Raises UserError where the draft saved in `folder` is not the one these settings ask for."""
+def check_settings(folder: Path, settings: dict[str, Any], name: str | None = None) -> None:
+    """Raises UserError where the draft saved in `folder` was not made as these settings of the draft `name` ask.
+
+    A draft that has no weights of its own takes what it does not say from the one it takes them from.
+    """
     config = read_config(folder)
-    name, saved = config["speculators_model_type"], config["draft"]
-    wanted = _config(name, settings, saved.get("width", 1)).model_dump(mode="json")
-    changed = [f"{key} {saved.get(key)} → {value}" for key, value in wanted.items() if saved.get(key, value) != value]
+    saved, name = config["draft"], name or config["speculators_model_type"]
+    kind = pick(DRAFTS, name, "draft")
+    wanted = make_config(name, settings, saved.get("width", 1)).model_dump(mode="json")
+    fixed = (settings if kind.weights_of else wanted).keys() - kind.Config.decoding
+    changed = [f"{key} {saved.get(key)} → {value}" for key, value in wanted.items()
+               if key in fixed and saved.get(key, value) != value]
     if changed:
         raise UserError(f"the draft in {folder} has other settings than drafts.{name} ({'; '.join(changed)}): change "
                         "them back, or set `run` to another folder and train it there")

@@ -155,6 +155,9 @@ class Llava(Target):
 
     def forward(self, embeds: Tensor, cache: Cache | None, positions: Tensor,
                 mask: Tensor | None, keep: int) -> Output:
+        if mask is not None:
+            # As the kernel adds it: once, not once per layer.
+            mask = torch.zeros(mask.shape, dtype=embeds.dtype, device=embeds.device).masked_fill(~mask, -torch.inf)
         features = self.model.model.language_model(
             inputs_embeds=embeds, attention_mask=mask, position_ids=positions,
             cache=cache, use_cache=cache is not None).last_hidden_state                # [B, R, D]

@@ -3,7 +3,7 @@
 import pytest
 
 from flashbench.bench.methods import draft_fingerprints
-from flashbench.drafts import needs_training, ready_draft
+from flashbench.drafts import ready_draft, weights_of
 from flashbench.serve.preflight import check_methods
 from flashbench.settings import Settings
 from specflash.errors import UserError
@@ -20,7 +20,7 @@ def settings_for(run, methods=("vanilla", "ngram"), **drafts) -> Settings:
 @pytest.mark.parametrize("name", ["vanilla", "ngram"])
 def test_a_draft_without_weights_needs_no_folder(tmp_path, name):
     made = ready_draft(settings_for(tmp_path), name, target())
-    assert made.name == name and not made.training and not needs_training(name)
+    assert made.name == name and not made.training and weights_of(name) is None
     check_methods(settings_for(tmp_path))
 
 

@@ -3,7 +3,7 @@
 import errno
 import socket
 
-from flashbench.drafts import needs_training
+from flashbench.drafts import weights_of
 from flashbench.settings import ServeSettings, Settings
 from specflash.drafts import DRAFTS
 from specflash.drafts.store import check_settings, read_config
@@ -19,17 +19,18 @@ def check_methods(settings: Settings) -> None:
     for method in methods:
         if methods.count(method) > 1:
             raise UserError(f"serve.methods names `{method}` twice")
-        if needs_training(method):
-            _check_draft(settings, method)
+        lender = weights_of(method)
+        if lender:
+            _check_draft(settings, method, lender)
 
 
-def _check_draft(settings: Settings, method: str) -> None:
-    folder, target = settings.draft_folder(method), settings.target
+def _check_draft(settings: Settings, method: str, lender: str) -> None:
+    folder, target = settings.draft_folder(lender), settings.target
     verifier = read_config(folder)["speculators_config"]["verifier"]
     if verifier["fingerprint"] != target_fingerprint(target.name, target.weights):
         raise UserError(f"the draft in {folder} was trained for other weights (`{verifier['name_or_path']}`) than "
                         f"this `{target.name}`; train it for this one, or leave `{method}` out of serve.methods")
-    check_settings(folder, settings.drafts.get(method, {}))
+    check_settings(folder, settings.drafts.get(method, {}), method)
 
 
 def free_port(serve: ServeSettings) -> int:

@@ -66,7 +66,7 @@ def _child(settings: Settings, summary: Mapping[str, Any], parent: Entry, place:
         tags=as_tags({**_common_tags(settings, summary), **what, "kind": "method", "comparison": parent.key}),
         params=as_params({**what, **{key: line[key] for key in COUNTS}, **draft}),
         points=[(key, float(value), 0) for key, value in _metrics(line) if value is not None],
-        parent=parent.key, draft=summary["fingerprint"]["drafts"].get(line["method"]))
+        parent=parent.key, draft=summary["fingerprint"]["drafts"].get(line["method"], "").partition(".")[0] or None)
 
 
 def _common_tags(settings: Settings, summary: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,8 +32,8 @@ def recipe_of(settings: Settings, draft: Draft, store: FeatureStore, start: Star
         "target": store.manifest.fingerprint,
         "features": store.manifest.settings_hash,
         "samples": sha256("\n".join(store.ids()).encode()).hexdigest()[:16],
-        **{f"drafts.{draft.name}.{key}": value
-           for key, value in draft.config.model_dump(mode="json").items()},
+        **{f"drafts.{draft.name}.{key}": value for key, value in draft.config.model_dump(mode="json").items()
+           if key not in draft.config.decoding},
         **{f"train.{key}": value for key, value in settings.train.model_dump(mode="json").items()
            if key not in RUNNING | PLACES},
     }

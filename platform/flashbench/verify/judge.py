@@ -12,9 +12,9 @@ from flashbench.bench.methods import Engine
 from flashbench.bench.rows import VANILLA
 from flashbench.verify.compare import divergence, top_two_gap
 from flashbench.verify.plan import Comparison
-from flashbench.verify.rehearsed import AtMost, Rehearsed
+from flashbench.verify.rehearsed import REHEARSED, AtMost
 from flashbench.verify.spoken import first_other_row, first_wrong_ending, spoken
-from flashbench.verify.verdict import EXACT, OWN, Cost, Outcome
+from flashbench.verify.verdict import EXACT, OWN, TREES, Cost, Outcome
 from specflash.cache import HEADROOM
 from specflash.decoding import generate
 from specflash.drafts.base import Draft
@@ -51,8 +51,8 @@ def drafting(engine: Engine, one: Comparison, text: list[int]) -> Draft | None:
 
     text  vanilla's answer
     """
-    if one.method == Rehearsed.name:
-        return Rehearsed(one.k, text, engine.target.vocabulary)
+    if one.method in REHEARSED:
+        return REHEARSED[one.method](one.k, text, engine.target.vocabulary)
     draft = engine.drafts[one.method]
     if one.k is None:
         return draft
@@ -87,11 +87,13 @@ def judge_own(engine: Engine, one: Comparison, prompt: Prompt, reference: Both) 
     if one.method == VANILLA:
         outcomes = [judge_ids(engine, one, prompt, reference.exact.ids, reference.ordinary.ids, OWN)]
         return outcomes, _cost(one, reference)
-    ours = answer_both(engine, engine.drafts[one.method], prompt, one.limit, sum(one.key.encode()) % 2 == 0)
-    exact = judge_ids(engine, one, prompt, ours.exact.ids, reference.exact.ids, EXACT)
+    draft = engine.drafts[one.method]
+    ours = answer_both(engine, draft, prompt, one.limit, sum(one.key.encode()) % 2 == 0)
+    check = EXACT if draft.config.chains else TREES
+    exact = judge_ids(engine, one, prompt, ours.exact.ids, reference.exact.ids, check)
     row = first_other_row(ours.rows, reference.rows)
     if exact.equal and row is not None:
-        exact = _at(engine, one, EXACT, prompt, ours.exact.ids, row, "bits")
+        exact = _at(engine, one, check, prompt, ours.exact.ids, row, "bits")
     return [exact, judge_ids(engine, one, prompt, ours.ordinary.ids, reference.ordinary.ids, OWN)], _cost(one, ours)
 
 

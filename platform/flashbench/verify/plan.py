@@ -11,10 +11,10 @@ from flashbench.bench.prompts import BenchPrompt, bench_prompts
 from flashbench.bench.rows import HF_GENERATE, VANILLA
 from flashbench.fingerprint import digest
 from flashbench.settings import Settings
-from flashbench.verify.rehearsed import Rehearsed
+from flashbench.verify.rehearsed import REHEARSED
 from flashbench.verify.verdict import FLOAT, OUTSIDE, OWN
 
-FORMAT = 2
+FORMAT = 3
 """Of the records in the journal, and of what the checks do; another one makes earlier records worthless."""
 OUTSIDE_PROMPTS = 3
 
@@ -55,7 +55,7 @@ def make_plan(settings: Settings) -> Plan:
     prompts = spread(bench_prompts(settings), verify.prompts)
     in_float = _comparisons(settings, FLOAT, drafts, prompts)
     for k in verify.lengths:
-        in_float += _comparisons(settings, FLOAT, {**drafts, Rehearsed.name: ""}, prompts, k)
+        in_float += _comparisons(settings, FLOAT, {**drafts, **dict.fromkeys(REHEARSED, "")}, prompts, k)
     in_float += _comparisons(settings, OUTSIDE, {HF_GENERATE: ""}, spread(prompts, OUTSIDE_PROMPTS))
     in_own = _comparisons(settings, OWN, {VANILLA: "", **drafts}, spread(prompts, verify.exact_prompts))
     return Plan(in_float, in_own, drafts)

@@ -3,10 +3,12 @@
 import torch
 from torch import Tensor
 
+from specflash.cache import HEADROOM
 from specflash.drafts.base import Draft, DraftConfig, LossParts, Session
 from specflash.records import Batch, Output, Prompt, Proposal
 from specflash.sampling import Chance, Sampling
 from specflash.targets.base import Ends
+from specflash.trees import ROOT
 
 RIGHT = 0.7
 
@@ -45,6 +47,34 @@ class RehearsedSession(Session):
 
     def advance(self, ids: Tensor, features: Tensor) -> None:
         self._said += len(ids)
+
+
+class RehearsedTree(Rehearsed):
+    """The same as a tree: beside each of the k tokens there is another one, before it or behind it."""
+
+    name = "rehearsed-tree"
+
+    def __init__(self, k: int, text: list[int], vocabulary: int):
+        super().__init__(min(k, (HEADROOM - 1) // 2), text, vocabulary)
+
+    def start(self, prompt: Prompt, output: Output, token: int, capacity: int) -> Session:
+        return RehearsedTreeSession(self, output.features.device)
+
+
+class RehearsedTreeSession(RehearsedSession):
+    def propose(self, sampling: Sampling, chance: Chance, limit: int) -> Proposal:
+        chain = super().propose(sampling, chance, limit).tokens
+        if not len(chain):
+            return Proposal(chain)
+        pairs = torch.stack([chain, (chain + 2) % self._draft.vocabulary], 1)      # [k, 2]
+        swapped = torch.rand(len(chain), generator=self._errors) < 0.5
+        swapped = swapped.to(self._device)
+        places = (2 * torch.arange(len(chain), device=self._device) + swapped).tolist()  # of the chain's tokens
+        tokens = torch.where(swapped[:, None], pairs.flip(1), pairs).flatten()
+        return Proposal(tokens, parents=tuple(before for before in (ROOT, *places[:-1]) for _ in range(2)))
+
+
+REHEARSED: dict[str, type[Rehearsed]] = {kind.name: kind for kind in (Rehearsed, RehearsedTree)}
 
 
 class AtMost(Draft):

@@ -28,6 +28,7 @@ MODES: dict[str, dict[str, Any]] = {
     "likeliest": {},
     "drawn": {"sampled": True},
     "drawn from a part": {"sampled": True, "vocabulary": len(VOCABULARY)},
+    "tree": {"nodes": 5, "branch": 2},
 }
 """How a draft with weights may choose its tokens: name -> settings."""
 
@@ -92,13 +93,20 @@ class TinyTarget(Target):
 
 
 def modes_of(name: str) -> list[str]:
-    return list(MODES) if pick(DRAFTS, name, "draft").trainable else ["likeliest"]
+    """What of it the draft has settings for; one without weights has no choice, one that is a tree is no chain."""
+    kind = pick(DRAFTS, name, "draft")
+    if kind.weights_of:
+        return ["tree"]
+    known = kind.Config.model_fields
+    return [mode for mode, choice in MODES.items() if choice.keys() <= known.keys()] if kind.trainable \
+        else ["likeliest"]
 
 
 def tiny_draft(name: str, mode: str, target: Target) -> Draft:
     """Random weights everywhere, nothing at its start; as precise as the target."""
     kind = pick(DRAFTS, name, "draft")
-    small = {key: value for key, value in SMALL.items() if kind.trainable and key in kind.Config.model_fields}
+    small = {key: value for key, value in SMALL.items()
+             if (kind.trainable or kind.weights_of) and key in kind.Config.model_fields}
     with torch.random.fork_rng(devices=[]):
         draft = make_draft(name, small | MODES[mode], D, torch.tensor(VOCABULARY)).to(target.dtype)
     generator = torch.Generator().manual_seed(1)

@@ -162,8 +162,8 @@ def _correction_one_late(drafted, best):
     return kept, best[(kept + 1).clamp(max=len(drafted))]
 
 
-def _rewind(change: Callable[[int], int]) -> Mutant:
-    return replacing(Passes, "rewind", lambda self, rows: self._cache.rewind(change(rows)))
+def rewinding(change: Callable[[int], int]) -> Mutant:
+    return replacing(Passes, "keep", lambda self, rows, last: self._cache.rewind(change(last - len(rows))))
 
 
 def _mask(diagonal: int) -> Mutant:
@@ -200,9 +200,9 @@ GREEDY: dict[str, Mutant] = {
         specflash.decoding, "accept_greedy", lambda drafted, best: (torch.tensor(len(drafted)), best[-1])),
     "correction from the row behind the rejection": replacing(
         specflash.decoding, "accept_greedy", _correction_one_late),
-    "the cache cropped by one too many": _rewind(lambda rows: rows + 1 if rows else 0),
-    "the cache cropped by one too few": _rewind(lambda rows: max(rows - 1, 0)),
-    "the cache not cropped": _rewind(lambda rows: 0),
+    "the cache cropped by one too many": rewinding(lambda rows: rows + 1 if rows else 0),
+    "the cache cropped by one too few": rewinding(lambda rows: max(rows - 1, 0)),
+    "the cache not cropped": rewinding(lambda rows: 0),
     "a mask that shows one rejected entry": _mask(1),
     "a mask that hides nothing": _mask(10**6),
     "tokens behind an end token": replacing(Decoding, "_commit", _commit_behind_the_end),

@@ -3,6 +3,8 @@
 The parts are those of `specflash verify`, on a tiny target: a gate that a mutant passes is a failing test.
 """
 
+from itertools import product
+
 import pytest
 
 from flashbench.bench.control import hf_generate
@@ -12,7 +14,7 @@ from flashbench.verify.judge import answer_both, judge_float, judge_ids, judge_o
 from flashbench.verify.law import EXACT as EXACT_LAW
 from flashbench.verify.law import distance
 from flashbench.verify.plan import Comparison
-from flashbench.verify.rehearsed import Rehearsed
+from flashbench.verify.rehearsed import REHEARSED, Rehearsed
 from flashbench.verify.verdict import EXACT, FLOAT, OUTSIDE, OWN, Outcome
 from specflash.decoding import generate
 from specflash.drafts.base import Draft
@@ -21,10 +23,12 @@ from specflash.sampling import Sampling
 from tests.decoding.scripted import SAMPLES, VANILLA
 from tests.drafts import test_parity as parity
 from tests.drafts.toy import ONE_PICTURE, SETTINGS
-from tests.flashbench.verify import mutants
+from tests.flashbench.verify import mutants, tree_mutants
 from tests.tiny import tiny_target
 
 LIMIT = 14
+GREEDY = mutants.GREEDY | tree_mutants.GREEDY
+LAW = mutants.LAW | tree_mutants.LAW
 WARPED = Sampling(0.7, max_new_tokens=4)
 
 
@@ -62,8 +66,8 @@ def greedy_part(target) -> list[Outcome]:
     outcomes = []
     for name in ("text", "picture"):
         text, prompt = said(target, VANILLA, name), target.encode(SAMPLES[name])
-        for k in (1, 4):
-            outcomes += judge_float(Engine(target, {}), comparison(FLOAT, Rehearsed.name, name, k), prompt, text)
+        for k, method in product((1, 4), REHEARSED):
+            outcomes += judge_float(Engine(target, {}), comparison(FLOAT, method, name, k), prompt, text)
     return [outcome for outcome in outcomes if not outcome.equal]
 
 
@@ -104,9 +108,9 @@ def test_the_right_rules_pass(target, bf16_target):
     assert greedy_part(target) == outside_part(target) == bits_part(target) == bits_part(bf16_target) == []
 
 
-@pytest.mark.parametrize("mutant", mutants.GREEDY)
+@pytest.mark.parametrize("mutant", GREEDY)
 def test_the_greedy_part_catches(target, mutant, monkeypatch):
-    mutants.GREEDY[mutant](monkeypatch)
+    GREEDY[mutant](monkeypatch)
     assert greedy_part(target)
 
 
@@ -123,9 +127,9 @@ def test_the_bits_catch(target, mutant, monkeypatch):
     assert bits_part(target)
 
 
-@pytest.mark.parametrize("mutant", mutants.LAW)
+@pytest.mark.parametrize("mutant", LAW)
 def test_the_law_catches(mutant, monkeypatch):
-    name, mode, break_it = mutants.LAW[mutant]
+    name, mode, break_it = LAW[mutant]
     assert distance(name, mode, WARPED) <= EXACT_LAW
     break_it(monkeypatch)
     assert distance(name, mode, WARPED) > 1e-4
