@@ -2,15 +2,19 @@
 
 from specflash.drafts.base import Draft
 from specflash.drafts.eagle import Eagle
+from specflash.drafts.eagle_vlm import EagleVlm
 from specflash.drafts.medusa import Medusa
 from specflash.drafts.ngram import Ngram
 from specflash.drafts.specflash import SpecFlash
+from specflash.drafts.specvlm import SpecVlm
 from specflash.drafts.text_only import TextOnly
 from specflash.drafts.vanilla import Vanilla
 
 DRAFTS: dict[str, type[Draft]] = {
     "vanilla": Vanilla,
     "eagle": Eagle,
+    "eagle-vlm": EagleVlm,
+    "specvlm": SpecVlm,
     "specflash": SpecFlash,
     "medusa": Medusa,
     "text-only": TextOnly,
