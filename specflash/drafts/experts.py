@@ -77,8 +77,8 @@ class Conv(nn.Module):
         super().__init__()
         self.ratio = ratio
         self.kernel = nn.Linear(ratio * width, width)
-        self.kernel.apply(initialise)
-        self.kernel.weight.data += torch.eye(width).repeat(1, ratio) / ratio
+        self.kernel.weight.data = torch.eye(width).repeat(1, ratio) / ratio
+        nn.init.zeros_(self.kernel.bias)
 
     def forward(self, features: Tensor) -> Tensor:
         N = features.shape[1]

@@ -102,7 +102,7 @@ class SpecVlm(EagleVlm):
         """Latents of pictures, those of one size and one expert together."""
         rows = []
         for size, pictures in self._by_size(spans).items():
-            owner, start = torch.tensor(pictures, device=ids.device).reshape(-1, 2).long().unbind(1)
+            owner, start = torch.tensor(pictures, device=ids.device).reshape(-1, 2).long().T.contiguous()
             inside = torch.arange(size, device=ids.device)
             seen = features[owner[:, None], start[:, None] + inside]              # [S, N, D]
             for latents, log_weight in self.compressor(seen, weights[owner]):
