@@ -15,8 +15,8 @@ before the first answer. It is the same in training, in decoding and in later tu
 (where it is still the first question, as pictures stand before it). Noise never reaches it.
 
 Departures. Pruning is even, not random (experts.py). The loss is that of all drafts here, on stored
-features instead of a target in the loop. The paper draws its gate as a box only: here it is a norm and a
-linear layer. What is compressed are features h, as stored ones are all there is (see eagle.py).
+features instead of a target in the loop. The paper says of the gate only that the question sets it: here
+it is a norm and a linear layer on that mean. One chain stands for the paper's tree.
 """
 
 from collections.abc import Sequence
