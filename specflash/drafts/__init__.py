@@ -3,10 +3,12 @@
 from specflash.drafts.base import Draft
 from specflash.drafts.eagle import Eagle
 from specflash.drafts.eagle2 import Eagle2
+from specflash.drafts.eagle_vlm import EagleVlm
 from specflash.drafts.medusa import Medusa
 from specflash.drafts.ngram import Ngram
 from specflash.drafts.specflash import SpecFlash
 from specflash.drafts.specflash_tree import SpecFlashTree
+from specflash.drafts.specvlm import SpecVlm
 from specflash.drafts.text_only import TextOnly
 from specflash.drafts.vanilla import Vanilla
 
@@ -14,6 +16,8 @@ DRAFTS: dict[str, type[Draft]] = {
     "vanilla": Vanilla,
     "eagle": Eagle,
     "eagle2": Eagle2,
+    "eagle-vlm": EagleVlm,
+    "specvlm": SpecVlm,
     "specflash": SpecFlash,
     "specflash-tree": SpecFlashTree,
     "medusa": Medusa,

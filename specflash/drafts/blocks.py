@@ -24,12 +24,15 @@ class View(NamedTuple):
     unseen     [B, A, T] bool   bases that a block may not see, or None
     own        [B, H, A, J, d]  keys of each block's own rows, or None
     own_unseen [K, J] bool      own rows that a row may not see, or None
+    log_weight [B, T]           a base counts this much among the others (a key's share of the softmax is
+                                weight · exp(score)), or None
     """
 
     memory: Keys
     unseen: Tensor | None = None
     own: Keys | None = None
     own_unseen: Tensor | None = None
+    log_weight: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,8 @@ class Attention(nn.Module):
         q = rotate(self._split(self.q(x)), at) * self.head_dim ** -0.5            # [B, H, A, K, d]
         A, K = q.shape[2:4]
         scores = (q.flatten(2, 3) @ view.memory.k.mT).unflatten(2, (A, K))        # [B, H, A, K, T]
+        if view.log_weight is not None:
+            scores = scores + view.log_weight[:, None, None, None].to(scores.dtype)
         if view.unseen is not None:
             scores = scores.masked_fill(view.unseen[:, None, :, None], -torch.inf)
         T = scores.shape[-1]

@@ -52,6 +52,7 @@ class Eagle(Draft):
 
     name = "eagle"
     Config: ClassVar[type[DraftConfig]] = EagleConfig
+    layer_norm: ClassVar[bool] = False  # the decoder layer's first norm, which EAGLE leaves out
     config: EagleConfig
 
     def __init__(self, config: EagleConfig, vocabulary_ids: Tensor | None = None):
@@ -64,7 +65,7 @@ class Eagle(Draft):
         self.embedding_norm, self.feature_norm = norm(), norm()
         inner = config.inner or -(-8 * D // 3 // 256) * 256
         self.block = Block(BlockShape(D, head_count(D, config.heads, config.head_dim), config.head_dim,
-                                      inner, bias=False, input_norm=False, dropout=0.0))
+                                      inner, bias=False, input_norm=self.layer_norm, dropout=0.0))
 
     @property
     def loss_slots(self) -> int:
@@ -86,18 +87,21 @@ class Eagle(Draft):
         features = batch.inputs[:, :-1].to(self.dtype)                            # [B, T, D]
         x = self.fuse(batch.ids[:, 1:], features)
         places = torch.arange(x.shape[1], device=x.device)
-        memory = self.block.keys(x, self._turn(places))
-        unseen = places > anchors.bases[..., None]                                # [B, A, T]
+        seen = View(self.block.keys(x, self._turn(places)), places > anchors.bases[..., None])
         row = x.gather(1, anchors.bases[..., None].expand(-1, -1, x.shape[-1]))   # [B, A, D]
+        return self.chain(batch.ids, anchors, row, seen)
+
+    def chain(self, ids: Tensor, anchors: Anchors, row: Tensor, seen: View) -> Tensor:
+        """Slot after slot behind the rows [B, A, D] of the anchors, which see `seen`: the trained ones [R, D]."""
         own, drafted = [], []
         for i in range(anchors.valid.shape[-1]):
             at = self._turn((anchors.bases + i)[:, None, :, None])                # [B, 1, A, 1, d]
             if i:
                 # The token drafted before; where it lies beyond the sample no row is trained.
-                token = batch.ids.gather(1, (anchors.bases + 1 + i).clamp(max=len(places)))
+                token = ids.gather(1, (anchors.bases + 1 + i).clamp(max=ids.shape[1] - 1))
                 row = self.fuse(token, drafted[-1])
                 own.append(self.block.keys(row[:, :, None], at))
-            view = View(memory, unseen, join(own)) if own else View(memory, unseen)
+            view = seen._replace(own=join(own)) if own else seen
             drafted.append(self.block(row[:, :, None], at, view)[:, :, 0])        # [B, A, D]
         return torch.stack(drafted, 2)[anchors.valid]
 

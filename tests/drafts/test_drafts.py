@@ -15,8 +15,8 @@ from specflash.sampling import Chance, Sampling, distribution
 from tests.drafts.toy import NO_PICTURE, ONE_PICTURE, TWO_PICTURES, K, V, draft, features, open_session
 
 TRAINED = [name for name, kind in DRAFTS.items() if kind.trainable]
-REGRESSING = ["specflash", "eagle"]
-FED_WITH_FEATURES = [*REGRESSING, "medusa"]
+REGRESSING = ["specflash", "eagle", "eagle-vlm"]
+FED_WITH_FEATURES = [*REGRESSING, "specvlm", "medusa"]
 VOCABULARY = torch.tensor([5, 1, 30, 22, 9, 17])
 
 

@@ -1,3 +1,4 @@
+import pytest
 import torch
 
 from specflash.drafts.anchors import find_anchors
@@ -40,11 +41,21 @@ def test_the_chain_is_autoregressive_in_tokens_too():
     assert changed.tolist() == [False, True, True, True]
 
 
-def test_it_starts_from_the_last_feature():
+@pytest.mark.parametrize("name", ["eagle", "eagle-vlm"])
+def test_it_starts_from_the_last_feature(name):
     torch.manual_seed(0)
-    settings = {**SETTINGS["eagle"], "input_norm": False}
-    made = make_draft("eagle", settings, D).attach(ends()).eval()
+    settings = {**SETTINGS[name], "input_norm": False}
+    made = make_draft(name, settings, D).attach(ends()).eval()
     sample = features(20, ONE_PICTURE)
     with torch.inference_mode():
         token = open_session(made, sample, 15).propose(Sampling(), None, 1).tokens
     assert token == made.ends.head(sample.features[14]).argmax()
+
+
+def test_the_three_forms_differ_in_where_they_normalise():
+    """`eagle` before the fusion, `eagle-vlm` before attention, EAGLE's own form at neither place."""
+    norms = {name: [part for part, module in made.named_modules() if isinstance(module, torch.nn.RMSNorm)]
+             for name, made in (("eagle", draft("eagle")), ("paper", draft("eagle", input_norm=False)),
+                                ("eagle-vlm", draft("eagle-vlm")))}
+    assert norms == {"eagle": ["embedding_norm", "feature_norm", "block.feed_norm"], "paper": ["block.feed_norm"],
+                     "eagle-vlm": ["block.attention_norm", "block.feed_norm"]}

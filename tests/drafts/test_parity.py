@@ -14,6 +14,7 @@ VARIANTS = [("specflash", {}), ("specflash", {"layers": 2}), ("specflash", {"inp
             ("specflash", {"fuse_prefix": False}), ("specflash", {"k": 1}),
             ("specflash", {"refine": False}), ("specflash", {"refine_inner": 5}),
             ("eagle", {}), ("eagle", {"k": 2}), ("eagle", {"input_norm": False}),
+            ("eagle-vlm", {}), ("specvlm", {}), ("specvlm", {"fusion": "weighted"}), ("specvlm", {"fusion": "concat"}),
             ("medusa", {}), ("medusa", {"layers": 2}), ("text-only", {}), ("text-only", {"layers": 1, "k": 2})]
 
 SPANS = [NO_PICTURE, ONE_PICTURE, TWO_PICTURES]
