@@ -50,7 +50,7 @@ def _seconds(target: Target, passes: Passes, rows: int) -> float:
     clock.start()
     passes.verify(ids)
     clock.lap("verify")
-    passes.rewind(rows)
+    passes.keep([], rows)
     return taken["verify"]
 
 

@@ -7,6 +7,7 @@ from specflash.drafts.eagle_vlm import EagleVlm
 from specflash.drafts.medusa import Medusa
 from specflash.drafts.ngram import Ngram
 from specflash.drafts.specflash import SpecFlash
+from specflash.drafts.specflash_base import SpecFlashBase
 from specflash.drafts.specflash_tree import SpecFlashTree
 from specflash.drafts.specvlm import SpecVlm
 from specflash.drafts.text_only import TextOnly
@@ -20,6 +21,7 @@ DRAFTS: dict[str, type[Draft]] = {
     "specvlm": SpecVlm,
     "specflash": SpecFlash,
     "specflash-tree": SpecFlashTree,
+    "specflash-base": SpecFlashBase,
     "medusa": Medusa,
     "text-only": TextOnly,
     "ngram": Ngram,

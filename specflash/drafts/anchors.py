@@ -14,9 +14,9 @@ class Anchors:
     """The bases of a batch that have at least one trained slot, packed to the left.
 
     bases  [B, A] int64    base t of each anchor; 0 where a sample has fewer than A
-    valid  [B, A, K] bool  slot i at the anchor is trained
+    valid  [B, A, K] bool  slot i at the anchor is trained; then so are all slots before it
 
-    The trained rows, in the order of `valid.nonzero()`:
+    The trained rows, in the order of `valid.nonzero()`, so those of an anchor stand together from slot 0 on:
     sample, slot  [R] int64
     target        [R] int64  the position t+1+i whose feature the row regresses to
     """
@@ -56,15 +56,15 @@ def find_anchors(answer_mask: Tensor, slots: int) -> Anchors:
 
 
 def thin(anchors: Anchors, keep: float) -> Anchors:
-    """Keep each row of slot i with probability keep^i, slot 0 always.
+    """Keep slot 0 of every anchor, and each later slot with probability `keep` where the one before it
+    is kept: slot i with keep^i, and never without those whose words it may hear.
 
     A draft reaches slot i only where all slots before it were right, so late slots matter less: the
     mean over the rows kept weighs them so, and the rows left out cost nothing.
     """
-    slots = anchors.valid.shape[-1]
-    chance = keep ** torch.arange(slots, device=anchors.slot.device)              # [K]
-    drawn = torch.rand(anchors.valid.shape, device=anchors.valid.device) < chance
-    return _with_rows(anchors.bases, anchors.valid & drawn)
+    drawn = torch.rand(anchors.valid.shape, device=anchors.valid.device) < keep   # [B, A, K]
+    drawn[..., 0] = True
+    return _with_rows(anchors.bases, anchors.valid & drawn.cumprod(-1).bool())
 
 
 def _with_rows(bases: Tensor, valid: Tensor) -> Anchors:

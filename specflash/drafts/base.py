@@ -173,6 +173,11 @@ class Draft(nn.Module, ABC):
         rows of a batch ahead (`anchors.trained_slots(batch.answer_mask, draft.loss_slots).sum()`)."""
         return self.config.k
 
+    def note_progress(self, over: float) -> None:
+        """The trainer says before every optimiser step, also after a restart, what share of the
+        training is over: 0 at its first step, below 1 at its last. For a draft whose loss changes
+        meanwhile; the others need not listen."""
+
     @abstractmethod
     def loss(self, batch: Batch) -> LossParts: ...
 

@@ -42,8 +42,6 @@ class EagleConfig(TreeConfig):
     inner: int = Field(0, ge=0)
     input_norm: bool = True
 
-    decoding = TreeConfig.decoding | {"k"}
-
 
 class Eagle(Draft):
     """Initialisation: see `Block`; the fusion starts as the identity on h, so that this draft, like

@@ -20,6 +20,8 @@ class Eagle2Config(EagleConfig):
     k: int = Field(5, ge=1, lt=HEADROOM)
     nodes: int = Field(12, ge=1, lt=HEADROOM)
 
+    decoding = EagleConfig.decoding | {"k"}
+
 
 class Eagle2(Eagle):
     name = "eagle2"

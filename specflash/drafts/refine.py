@@ -3,7 +3,8 @@
     slot 0     o'_0 = o_0
     slot i     o'_i = o_i + W2_i · ReLU(W1_i [c_i ; o_i]),    c_i = Σ_{j=1..i} e(w_j)
 
-w_j is the token of slot j-1: in decoding the one it drafted, in training the one that is there, x_{t+1+j}.
+w_j is the token of slot j-1: in decoding the one it drafted, in training the one that is there, x_{t+1+j}, and in
+some samples again the one it drafted (own_words.py).
 Slots alone are guesses about their own place only, and two good guesses may not fit together.
 
 Ankner et al., "Hydra: Sequentially-Dependent Draft Heads", 2024 (arXiv 2402.05109); SpecFLASH's final form.

@@ -22,7 +22,8 @@ from specflash.drafts.blocks import BlockShape, head_count, initialise
 from specflash.drafts.compressor import Compressor
 from specflash.drafts.grow import TreeConfig, grow
 from specflash.drafts.layout import Layout, lay_out
-from specflash.drafts.loss import draft_loss
+from specflash.drafts.loss import CHUNK, draft_loss
+from specflash.drafts.own_words import share_at, toss
 from specflash.drafts.refine import Refiner
 from specflash.drafts.rotary import HeadDim
 from specflash.drafts.slots import SlotHead
@@ -45,6 +46,10 @@ class SpecFlashConfig(TreeConfig):
     fuse_prefix  fuse the text before the pictures too; False is the paper's form
     refine       later slots hear which tokens earlier ones chose (Hydra); False is the paper's base form
     refine_inner width of that; 0 means width / 8, the paper's
+    own_words    share of a training step's samples, at the end of the training, whose later slots hear what
+                 the draft itself said in place of the text (`own_words.py`); 0: none. Decoding drops all
+                 that follows a wrong word, so it is for long trainings; a short one has no rows to spare
+    own_words_after  share of the training after which that begins to rise from 0
     """
 
     latents: int = Field(64, ge=1)
@@ -57,6 +62,8 @@ class SpecFlashConfig(TreeConfig):
     slot_keep: float = Field(1.0, gt=0, le=1)
     refine: bool = True
     refine_inner: int = Field(0, ge=0)
+    own_words: float = Field(0.2, ge=0, le=1)
+    own_words_after: float = Field(0.1, ge=0, lt=1)
 
 
 class SpecFlash(Draft):
@@ -79,10 +86,14 @@ class SpecFlash(Draft):
         self.head = SlotHead(config.k, config.layers, shape)
         self.refiner = Refiner(config.k, D, config.refine_inner or max(1, D // 8), config.input_norm,
                                config.dropout) if config.refine else None
+        self._own_share = 0.0  # of the samples of a training step
 
     @property
     def dtype(self) -> torch.dtype:
         return self.head.residual.dtype
+
+    def note_progress(self, over: float) -> None:
+        self._own_share = share_at(over, self.config.own_words, self.config.own_words_after)
 
     def loss(self, batch: Batch) -> LossParts:
         anchors = find_anchors(batch.answer_mask, self.config.k)
@@ -103,14 +114,28 @@ class SpecFlash(Draft):
         return rows if self.refiner is None else self._refined(rows, batch.ids, anchors)
 
     def _refined(self, rows: Tensor, ids: Tensor, anchors: Anchors) -> Tensor:
-        """Rows [R, D] that have heard the sample's own tokens: w_j of base t is x_{t+1+j}."""
+        """Rows [R, D] that have heard words: w_j of base t is x_{t+1+j}, or what slot j-1 there drafted.
+
+        The latter in training only, in samples whose coin falls so. Evaluation gives the text's words: a
+        slot counts only where all slots before it said the right ones, and then these are its own.
+        """
+        words = ids[anchors.sample, anchors.target + 1]                           # [R] w_{i+1} of slot i
+        own = toss(len(ids), self._own_share if self.training else 0.0, ids.device)[anchors.sample]
         refined = rows.clone()
         for slot in range(1, self.config.k):
             of_slot = (anchors.slot == slot).nonzero().flatten()                  # [n]
+            before = of_slot - 1  # slot i-1 of the same base
+            spoke = before[own[before]]
+            words = words.index_copy(0, spoke, self._spoken(refined[spoke]))
             back = torch.arange(slot, device=ids.device)                          # w_i … w_1
-            said = ids[anchors.sample[of_slot, None], anchors.target[of_slot, None] - back]
-            refined = refined.index_copy(0, of_slot, self.refiner(rows[of_slot], slot, self.heard(said)))
+            said = self.heard(words[before[:, None] - back])
+            refined = refined.index_copy(0, of_slot, self.refiner(rows[of_slot], slot, said))
         return refined
+
+    @torch.no_grad()
+    def _spoken(self, rows: Tensor) -> Tensor:
+        """The most likely token of each row: [n, D] -> [n]"""
+        return torch.cat([self.target_ids(self.draft_logits(part).argmax(-1)) for part in rows.split(CHUNK)])
 
     def heard(self, tokens: Tensor) -> Tensor:
         """c_i of tokens w_1 … w_i [n, i], in any order -> [n, D]"""

@@ -55,6 +55,13 @@ def test_thinning_keeps_slot_0_and_ever_fewer_rows_of_later_slots():
     assert torch.equal(kept.target, bases + 1 + kept.slot)
 
 
+def test_thinning_keeps_a_slot_only_with_all_slots_before_it():
+    torch.manual_seed(0)
+    kept = thin(find_anchors(torch.ones(2, 50, dtype=torch.bool), 5), 0.6).valid
+    assert torch.equal(kept, kept.cumprod(-1).bool())
+    assert {int(row.sum()) for row in kept.flatten(0, 1)} == {1, 2, 3, 4, 5}
+
+
 def test_thinning_by_nothing_changes_nothing():
     anchors = find_anchors(torch.ones(1, 30, dtype=torch.bool), 3)
     assert torch.equal(thin(anchors, 1.0).valid, anchors.valid)

@@ -15,7 +15,7 @@ from specflash.sampling import Chance, Sampling, distribution
 from tests.drafts.toy import NO_PICTURE, ONE_PICTURE, TWO_PICTURES, K, V, draft, features, open_session
 
 TRAINED = [name for name, kind in DRAFTS.items() if kind.trainable]
-REGRESSING = ["specflash", "eagle", "eagle-vlm"]
+REGRESSING = ["specflash", "specflash-base", "eagle", "eagle-vlm"]
 FED_WITH_FEATURES = [*REGRESSING, "specvlm", "medusa"]
 VOCABULARY = torch.tensor([5, 1, 30, 22, 9, 17])
 
@@ -86,7 +86,7 @@ def test_noise_enters_the_input_only(name):
 @pytest.mark.parametrize("name", TRAINED)
 def test_one_tiny_batch_can_be_learnt_by_heart(name):
     torch.manual_seed(0)
-    made = draft(name, dropout=0.0) if name == "specflash" else draft(name)
+    made = draft(name, **({"dropout": 0.0} if "dropout" in DRAFTS[name].Config.model_fields else {}))
     data = collate([features(18, ONE_PICTURE, ((13, 18),), seed=1)])
     optimiser = torch.optim.AdamW(made.parameters(), lr=1e-2)
     first = made.train().loss(data)

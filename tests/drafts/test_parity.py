@@ -12,7 +12,7 @@ LENGTH, PROMPT = 40, 18
 
 VARIANTS = [("specflash", {}), ("specflash", {"layers": 2}), ("specflash", {"input_norm": False}),
             ("specflash", {"fuse_prefix": False}), ("specflash", {"k": 1}),
-            ("specflash", {"refine": False}), ("specflash", {"refine_inner": 5}),
+            ("specflash", {"refine": False}), ("specflash", {"refine_inner": 5}), ("specflash-base", {}),
             ("eagle", {}), ("eagle", {"k": 2}), ("eagle", {"input_norm": False}),
             ("eagle-vlm", {}), ("specvlm", {}), ("specvlm", {"fusion": "weighted"}), ("specvlm", {"fusion": "concat"}),
             ("medusa", {}), ("medusa", {"layers": 2}), ("text-only", {}), ("text-only", {"layers": 1, "k": 2})]

@@ -172,6 +172,7 @@ def test_wrong_settings_name_the_nearest():
         {"heads": -1}, {"head_dim": 0}, {"head_dim": 15})),
     ("specflash", {"latents": -1}), ("specflash", {"latents": 0}), ("specflash", {"layers": 0}),
     ("specflash", {"dropout": 2}), ("specflash", {"dropout": float("nan")}), ("eagle", {"inner": -5}),
+    ("specflash", {"own_words": -0.1}), ("specflash", {"own_words": 1.1}), ("specflash", {"own_words_after": 1}),
     ("text-only", {"inner": -5}), ("medusa", {"layers": 0}), ("medusa", {"decay": float("nan")}),
     ("ngram", {"k": 0}), ("ngram", {"k": HEADROOM}), ("ngram", {"max_ngram": 0}), ("vanilla", {"k": HEADROOM})])
 def test_settings_that_no_draft_can_have_are_refused(name, wrong):

@@ -12,6 +12,7 @@ D, V, K = 16, 40, 4
 
 SETTINGS = {
     "specflash": {"k": K, "latents": 3, "head_dim": 8},
+    "specflash-base": {"k": K, "latents": 3, "head_dim": 8},
     "eagle": {"k": K, "head_dim": 8, "inner": 24},
     "eagle-vlm": {"k": K, "head_dim": 8, "inner": 24},
     "specvlm": {"k": K, "head_dim": 8, "inner": 24, "prune": 4, "pool": 4},

@@ -47,7 +47,8 @@ class Sums:
         """Share of each slot's rows where the draft's most likely token is the target's.
 
         Rows of slot i are counted whether or not the slots before it were right (slot accuracy,
-        not the accuracy given that all earlier ones were accepted).
+        not the accuracy given that all earlier ones were accepted). A draft whose slots hear earlier
+        ones is given the text's tokens for theirs: verification keeps slot i only behind right ones.
         """
         correct, total = self.values[2:].reshape(2, -1)
         return (correct / total.clamp(min=1)).tolist()

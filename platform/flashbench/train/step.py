@@ -62,6 +62,10 @@ class Run:
     def draft(self) -> Draft:
         return self.engine.module
 
+    @property
+    def total_steps(self) -> int:
+        return self.plan.steps_per_epoch * self.train.epochs
+
     def train_epoch(self, epoch: int) -> Sums:
         """Every sample once; returns the sums of all ranks."""
         first = epoch * self.plan.steps_per_epoch
@@ -85,6 +89,7 @@ class Run:
         dist.all_reduce(all_rows)
         # DeepSpeed divides by the ranks and the accumulated batches.
         shares = rows / all_rows.clamp(min=1) * len(batches) * self.plan.world      # [accumulate]
+        self.draft.note_progress(step / self.total_steps)
         torch.manual_seed(((self.train.seed * 1_000_003 + step) * self.plan.world + self.rank) % 2**63)
         for batch, share in zip(batches, shares, strict=True):
             parts = self.engine(add_noise(batch, self.train.noise, None))
@@ -96,8 +101,8 @@ class Run:
         """Let the driver know how far this run is."""
         self.lines = self.lines if lines is None else lines
         if self.rank == 0:
-            total = self.plan.steps_per_epoch * self.train.epochs
-            tell(self.progress, Progress(self.first_step, self.engine.global_steps, total, tuple(self.lines)))
+            tell(self.progress, Progress(self.first_step, self.engine.global_steps, self.total_steps,
+                                         tuple(self.lines)))
 
 
 def _draft(settings: Settings, name: str, vocabulary_ids: list[int] | None, start: Start | None,

@@ -148,3 +148,34 @@ def test_every_seed_of_the_settings_can_be_trained_with(one_rank, experiment, se
 def test_nothing_is_compiled(one_rank, experiment):
     run_of(experiment)
     assert not list(one_rank.rglob("*"))
+
+
+def test_the_draft_is_told_before_every_step_how_far_the_training_is_and_after_a_restart_too(one_rank, experiment):
+    """Told from the step's number alone: an epoch done by a new process hears what it would have heard."""
+    def told(epochs: range) -> list[float]:
+        run, heard = run_of(experiment, batch=2, epochs=3, weight_decay=0.0), []
+        run.draft.note_progress = heard.append
+        for epoch in epochs:
+            for step in range(epoch * run.plan.steps_per_epoch, (epoch + 1) * run.plan.steps_per_epoch):
+                take_step(run, step)
+                assert len(heard) == step - epochs.start * run.plan.steps_per_epoch + 1
+        return heard
+
+    whole = told(range(3))
+    assert whole == [step / 6 for step in range(6)]
+    assert told(range(1, 3)) == whole[2:]
+
+
+def test_a_step_with_the_draft_s_own_words_repeats_too(one_rank, experiment, monkeypatch):
+    """Its coins follow from (seed, step, rank), as dropout does."""
+    monkeypatch.setitem(DRAFTS, "specflash", {**DRAFTS["specflash"], "own_words": 0.9, "own_words_after": 0.0})
+
+    def after(step: int, **train: object) -> dict[str, torch.Tensor]:
+        run = run_of(experiment, batch=4, epochs=2, **train)
+        run.draft.refiner.up.data.normal_(generator=torch.Generator().manual_seed(0))
+        return take_step(run, step)
+
+    first, again = after(1), after(1)
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    monkeypatch.setitem(DRAFTS, "specflash", {**DRAFTS["specflash"], "own_words": 0.0})
+    assert any(not torch.equal(first[name], gradient) for name, gradient in after(1).items())
