@@ -14,11 +14,14 @@ row K, behind the last one, gives the bonus token:
     all kept                  -> next token from p3, the residual of p3 and nothing
 """
 
+from collections.abc import Callable, Sequence
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from specflash.sampling import Chance
+from specflash.trees import ROOT
 
 
 def accept(drafted: Tensor, q: Tensor | None, p: Tensor, chance: Chance) -> tuple[Tensor, Tensor]:
@@ -47,6 +50,32 @@ def accept_greedy(drafted: Tensor, best: Tensor) -> tuple[Tensor, Tensor]:
     """
     kept = (drafted == best[:-1]).long().cumprod(0).sum()
     return kept, best[kept]
+
+
+def accept_drawn(tokens: Sequence[int], parents: Sequence[int], q: Tensor, law: Callable[[int], Tensor],
+                 chance: Chance) -> tuple[list[int], int]:
+    """The same for a tree of drawn tokens: child after child is tried, each against what the older ones left of p.
+
+    tokens, parents  of the M drafted tokens (trees.py)
+    q     [M, V]     the law each was drawn from, given what it follows and its older siblings
+    law              row of the pass -> [1, V], the target's law there; asked once for each row reached
+
+    Returns the drafted tokens that are kept (their numbers), and the token behind them.
+    Source: EAGLE (arXiv 2401.15077), SpecInfer (arXiv 2305.09781, multi-round rejection sampling).
+    """
+    path: list[int] = []
+    node = ROOT
+    while True:
+        p = law(node + 1)                                                      # [1, V]
+        for child in (child for child, parent in enumerate(parents) if parent == node):
+            drafted = torch.tensor([tokens[child]], device=p.device)
+            if int(chance.streak(acceptance_probability(p, q[child, None], drafted))):
+                node = child
+                path.append(child)
+                break
+            p = residual(p, q[child, None])
+        else:
+            return path, int(chance.draw(p))
 
 
 def offered_law(drafted: Tensor, q: Tensor | None, vocabulary: int) -> Tensor:

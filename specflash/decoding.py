@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from specflash.acceptance import accept, accept_greedy
+from specflash.acceptance import accept, accept_drawn, accept_greedy
 from specflash.cache import HEADROOM, cache_length, causal_mask
 from specflash.drafts.base import Draft, Session
 from specflash.errors import UserError
@@ -138,7 +138,7 @@ class Decoding(Iterator[list[int]]):
     def _decide(self, proposal: Proposal, logits: Tensor) -> tuple[list[int], list[int]]:
         """The rows to keep, the pending token's among them, and the tokens that follow it; logits [M+1, V]"""
         if proposal.parents is not None:
-            return self._decide_tree(proposal.tokens, proposal.parents, logits)
+            return self._decide_tree(proposal, logits)
         # One transfer to the host for everything the round decides.
         decision = torch.cat([torch.stack(self._accepted(proposal, logits)), proposal.tokens])
         kept, token, *tokens = decision.tolist()
@@ -150,14 +150,18 @@ class Decoding(Iterator[list[int]]):
             return accept_greedy(proposal.tokens, logits.argmax(-1))
         return accept(proposal.tokens, proposal.q, distribution(logits, self._sampling), self._chance)
 
-    def _decide_tree(self, drafted: Tensor, parents: Parents, logits: Tensor) -> tuple[list[int], list[int]]:
-        tokens = drafted.tolist()
-        if self._sampling.temperature == 0:
-            say = logits.argmax(-1).tolist().__getitem__
+    def _decide_tree(self, proposal: Proposal, logits: Tensor) -> tuple[list[int], list[int]]:
+        tokens, parents = proposal.tokens.tolist(), proposal.parents
+
+        def law(row: int) -> Tensor:
+            return distribution(logits[row : row + 1], self._sampling)          # [1, V]
+
+        if proposal.q is not None:
+            path, token = accept_drawn(tokens, parents, proposal.q, law, self._chance)
+        elif self._sampling.temperature == 0:
+            path, token = follow(tokens, parents, logits.argmax(-1).tolist().__getitem__)
         else:
-            def say(row: int) -> int:
-                return int(self._chance.draw(distribution(logits[row : row + 1], self._sampling)))
-        path, token = follow(tokens, parents, say)
+            path, token = follow(tokens, parents, lambda row: int(self._chance.draw(law(row))))
         return [0, *(node + 1 for node in path)], [*(tokens[node] for node in path), token]
 
     def _commit(self, tokens: list[int]) -> list[int]:

@@ -175,7 +175,7 @@ class Proposal:
              None where every token was chosen deterministically (its law is one-hot)
     parents  the drafted token that each of the M follows, which comes before it, or -1 for the pending
              one (specflash/trees.py); None: each follows the one before. No token has two equal
-             children. A tree's tokens are chosen deterministically.
+             children; q of a child is the law it was drawn from given its older siblings too.
     """
 
     tokens: Tensor

@@ -3,6 +3,7 @@
 from specflash.drafts.base import Draft
 from specflash.drafts.eagle import Eagle
 from specflash.drafts.eagle2 import Eagle2
+from specflash.drafts.eagle_tree import EagleTree
 from specflash.drafts.eagle_vlm import EagleVlm
 from specflash.drafts.medusa import Medusa
 from specflash.drafts.ngram import Ngram
@@ -16,6 +17,7 @@ from specflash.drafts.vanilla import Vanilla
 DRAFTS: dict[str, type[Draft]] = {
     "vanilla": Vanilla,
     "eagle": Eagle,
+    "eagle-tree": EagleTree,
     "eagle2": Eagle2,
     "eagle-vlm": EagleVlm,
     "specvlm": SpecVlm,

@@ -147,10 +147,13 @@ class Draft(nn.Module, ABC):
             return Proposal(self.target_ids(logits.argmax(-1)))
         law = distribution(logits, sampling)                                      # [n, V_d]
         picked = chance.draw(law)                                                 # [n]
-        if self.config.vocabulary:
-            full = law.new_zeros(len(law), self.ends.lm_head.shape[0])
-            law = full.index_copy_(1, self.vocabulary_ids, law)                   # [n, V]
-        return Proposal(self.target_ids(picked), law)
+        return Proposal(self.target_ids(picked), self.over_all(law))
+
+    def over_all(self, law: Tensor) -> Tensor:
+        """A law over the draft vocabulary [n, V_d] as one over the target's [n, V]"""
+        if not self.config.vocabulary:
+            return law
+        return law.new_zeros(len(law), self.ends.lm_head.shape[0]).index_copy_(1, self.vocabulary_ids, law)
 
     def target_ids(self, columns: Tensor) -> Tensor:
         """Columns of the draft's logits to token ids of the target."""

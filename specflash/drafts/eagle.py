@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from specflash.drafts.anchors import Anchors, find_anchors
 from specflash.drafts.base import Draft, DraftConfig, LossParts, Session, join_chain
 from specflash.drafts.blocks import Block, BlockShape, View, head_count, initialise
-from specflash.drafts.grow import TreeConfig, grow
+from specflash.drafts.grow import TreeConfig, propose_tree
 from specflash.drafts.keys import KeyBuffer, Keys, join
 from specflash.drafts.loss import draft_loss
 from specflash.drafts.rotary import HeadDim, Turn, turn
@@ -148,7 +148,7 @@ class EagleSession(Session):
 
     def propose(self, sampling: Sampling, chance: Chance, limit: int) -> Proposal:
         if self._draft.config.nodes and limit > 0:
-            return self._tree(min(limit, self._draft.config.k))
+            return self._tree(min(limit, self._draft.config.k), sampling, chance)
         feature, committed = self._predicted, self._buffer.length
         chain = [self._draft.choose(feature[: max(limit, 0)], sampling, chance)]
         for _ in range(min(limit, self._draft.config.k) - 1):
@@ -157,7 +157,7 @@ class EagleSession(Session):
         self._buffer.cut(committed)
         return join_chain(chain)
 
-    def _tree(self, depth: int) -> Proposal:
+    def _tree(self, depth: int, sampling: Sampling, chance: Chance) -> Proposal:
         """Each node is fed the feature that was predicted for it and its own token, and sees its own path."""
         draft, first = self._draft, self._predicted                               # [1, D]
         features, own = first, None
@@ -172,8 +172,7 @@ class EagleSession(Session):
             features, own = draft.branches(x, self._buffer.stored, own, seen, next(places))
             return draft.draft_logits(features)
 
-        columns, parents = grow(draft.draft_logits(first), expand, draft.config, depth)
-        return Proposal(draft.target_ids(columns), parents=parents)
+        return propose_tree(draft, draft.draft_logits(first), expand, depth, sampling, chance)
 
     def advance(self, ids: Tensor, features: Tensor) -> None:
         x = self._draft.fuse(ids, features.to(self._draft.dtype))                 # [n, D]

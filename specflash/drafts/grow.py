@@ -9,14 +9,17 @@ The likeliest path lies in the first rows; where it is kept, nothing moves in th
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
 from specflash.cache import HEADROOM
-from specflash.drafts.base import DraftConfig
+from specflash.drafts.base import Draft, DraftConfig
+from specflash.drafts.fixed_tree import plant
+from specflash.records import Proposal
+from specflash.sampling import Chance, Sampling
 from specflash.trees import ROOT
 
 
@@ -24,13 +27,16 @@ class TreeConfig(DraftConfig):
     """Settings of a draft that may propose trees.
 
     nodes   drafted tokens of a tree, whose longest path has `k`; 0: a chain of `k`
-    branch  how many nodes of a level are followed, by how many tokens each
+    branch  by how many tokens a node is followed; of a grown tree also, how many nodes of a level are
+    shape   grown: the likeliest nodes there are (below). fixed: the same places every time, whose tokens
+            `sampled` draws (fixed_tree.py)
     """
 
     nodes: int = Field(0, ge=0, lt=HEADROOM)
     branch: int = Field(4, ge=1)
+    shape: Literal["grown", "fixed"] = "grown"
 
-    decoding = DraftConfig.decoding | {"nodes", "branch"}
+    decoding = DraftConfig.decoding | {"nodes", "branch", "shape"}
 
     @property
     def most(self) -> int:
@@ -41,10 +47,10 @@ class TreeConfig(DraftConfig):
         return not self.nodes
 
     @model_validator(mode="after")
-    def _trees_are_not_drawn(self) -> Self:
-        if self.nodes and self.sampled:
-            raise ValueError("`sampled` draws chains: a tree holds the likeliest tokens; set nodes to 0 or sampled to "
-                             "false")
+    def _grown_trees_are_not_drawn(self) -> Self:
+        if self.nodes and self.sampled and self.shape == "grown":
+            raise ValueError("a grown tree holds the likeliest tokens, `sampled` would draw them: set shape to fixed, "
+                             "or sampled to false")
         return self
 
 
@@ -54,6 +60,18 @@ Expand = Callable[[Tensor, Tensor], Tensor]
 parents  which node of the call before each one follows, by number; 0 in the first call
 columns  of each one's token among the draft's logits
 """
+
+
+def propose_tree(draft: Draft, first: Tensor, expand: Expand, depth: int, sampling: Sampling,
+                 chance: Chance) -> Proposal:
+    """The tree that the draft's settings ask for, of at most `depth` ≥ 1 levels; `first` [1, V_d] as for `grow`."""
+    config = draft.config
+    if config.shape == "grown":
+        columns, parents = grow(first, expand, config, depth)
+        return Proposal(draft.target_ids(columns), parents=parents)
+    drawn = config.sampled and sampling.temperature > 0
+    columns, laws, parents = plant(first, expand, config, depth, sampling if drawn else None, chance)
+    return Proposal(draft.target_ids(columns), draft.over_all(laws) if drawn else None, parents)
 
 
 def grow(first: Tensor, expand: Expand, config: Any, depth: int) -> tuple[Tensor, tuple[int, ...]]:

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from specflash.drafts.anchors import Anchors, find_anchors
 from specflash.drafts.base import Draft, DraftConfig, LossParts, Session
-from specflash.drafts.grow import TreeConfig, grow
+from specflash.drafts.grow import TreeConfig, propose_tree
 from specflash.drafts.loss import law_loss
 from specflash.records import Batch, Output, Prompt, Proposal
 from specflash.sampling import Chance, Sampling
@@ -103,9 +103,8 @@ class MedusaSession(Session):
             return draft.choose(rows, sampling, chance)
         slots = draft.draft_logits(rows).split(1)                                 # [1, V_d] each
         following = iter(slots[1:])
-        columns, parents = grow(slots[0], lambda before, _: next(following).expand(len(before), -1),
-                                draft.config, len(rows))
-        return Proposal(draft.target_ids(columns), parents=parents)
+        return propose_tree(draft, slots[0], lambda before, _: next(following).expand(len(before), -1), len(rows),
+                            sampling, chance)
 
     def advance(self, ids: Tensor, features: Tensor) -> None:
         self._feature = features[-1:]

@@ -20,7 +20,7 @@ from specflash.drafts.anchors import Anchors, find_anchors, thin
 from specflash.drafts.base import Draft, DraftConfig, LossParts, Session, join_chain
 from specflash.drafts.blocks import BlockShape, head_count, initialise
 from specflash.drafts.compressor import Compressor
-from specflash.drafts.grow import TreeConfig, grow
+from specflash.drafts.grow import TreeConfig, propose_tree
 from specflash.drafts.layout import Layout, lay_out
 from specflash.drafts.loss import CHUNK, draft_loss
 from specflash.drafts.own_words import share_at, toss
@@ -193,12 +193,12 @@ class SpecFlashSession(Session):
     def propose(self, sampling: Sampling, chance: Chance, limit: int) -> Proposal:
         rows = self._drafted[: max(limit, 0)]                                     # [K, D]
         if self._draft.config.nodes and len(rows):
-            return self._tree(rows)
+            return self._tree(rows, sampling, chance)
         if self._draft.refiner is None:
             return self._draft.choose(rows, sampling, chance)
         return self._chain(rows, sampling, chance)
 
-    def _tree(self, rows: Tensor) -> Proposal:
+    def _tree(self, rows: Tensor, sampling: Sampling, chance: Chance) -> Proposal:
         """Every path is refined by its own tokens; without a refiner, a slot says the same on all paths."""
         draft = self._draft
         said = rows.new_zeros(1, rows.shape[1])                                   # of each node of the level
@@ -212,8 +212,7 @@ class SpecFlashSession(Session):
             said = said[parents] + draft.heard(draft.target_ids(columns)[:, None])
             return draft.draft_logits(draft.refiner(rows[slot, None].expand_as(said), slot, said))
 
-        columns, parents = grow(draft.draft_logits(rows[:1]), expand, draft.config, len(rows))
-        return Proposal(draft.target_ids(columns), parents=parents)
+        return propose_tree(draft, draft.draft_logits(rows[:1]), expand, len(rows), sampling, chance)
 
     def _chain(self, rows: Tensor, sampling: Sampling, chance: Chance) -> Proposal:
         """One token after the other, each slot refined by the tokens before it."""

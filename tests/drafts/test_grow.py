@@ -120,8 +120,8 @@ def law_behind(chain, session, path: Path) -> torch.Tensor:
     return chain.draft_logits(torch.cat(seen)[len(path)]).float().log_softmax(-1)
 
 
-def test_drawn_trees_are_refused():
-    with pytest.raises(UserError, match="`sampled` draws chains"):
+def test_grown_trees_are_not_drawn():
+    with pytest.raises(UserError, match="a grown tree holds the likeliest tokens.*set shape to fixed"):
         make_draft("eagle", {"nodes": 4, "sampled": True}, D)
 
 

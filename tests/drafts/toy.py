@@ -20,6 +20,7 @@ SETTINGS = {
     "text-only": {"k": K, "head_dim": 8, "inner": 24},
 }
 SETTINGS["specflash-tree"], SETTINGS["eagle2"] = SETTINGS["specflash"], SETTINGS["eagle"]
+SETTINGS["eagle-tree"] = SETTINGS["eagle"]
 
 NO_PICTURE: tuple[Span, ...] = ()
 ONE_PICTURE: tuple[Span, ...] = ((2, 9),)

@@ -10,7 +10,7 @@ from specflash.smol.llava_smol import IMAGE_SIZE, PATCH, WEIGHTS, fingerprint
 from specflash.targets import load_ends, load_target, target_fingerprint
 from tests.tiny import make_sample, picture
 
-PICTURES = 4
+PICTURES = 3
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-import torch
 
 from flashbench.settings import load_settings
 from flashbench.train.start import start_of
@@ -54,7 +53,6 @@ def test_they_draft_well_and_change_nothing(target):
     """One held-out picture: vanilla's own tokens, in fewer passes."""
     scene = draw_scene(TEST_SEED)
     prompt = target.encode(Sample("s", (jpeg(scene),), (Turn(QUESTION),), "caption"))
-    torch.set_num_threads(2)
     sampling = Sampling(max_new_tokens=32)
     expected = generate(target, Vanilla(Vanilla.Config(width=target.width)).attach(target.ends), prompt, sampling)
     for name in NAMES:

@@ -29,6 +29,8 @@ MODES: dict[str, dict[str, Any]] = {
     "drawn": {"sampled": True},
     "drawn from a part": {"sampled": True, "vocabulary": len(VOCABULARY)},
     "tree": {"nodes": 5, "branch": 2},
+    "fixed tree": {"nodes": 3, "branch": 2, "shape": "fixed"},
+    "drawn tree": {"nodes": 3, "branch": 2, "shape": "fixed", "sampled": True},
 }
 """How a draft with weights may choose its tokens: name -> settings."""
 
@@ -93,13 +95,18 @@ class TinyTarget(Target):
 
 
 def modes_of(name: str) -> list[str]:
-    """What of it the draft has settings for; one without weights has no choice, one that is a tree is no chain."""
+    """What of it the draft has settings for, but for trees of a shape that is not its own.
+
+    One without weights has no choice; one that is always a tree is no chain.
+    """
     kind = pick(DRAFTS, name, "draft")
-    if kind.weights_of:
-        return ["tree"]
+    if not kind.trainable and not kind.weights_of:
+        return ["likeliest"]
     known = kind.Config.model_fields
-    return [mode for mode, choice in MODES.items() if choice.keys() <= known.keys()] if kind.trainable \
-        else ["likeliest"]
+    chains = [] if kind.weights_of else [mode for mode, choice in MODES.items() if "nodes" not in choice]
+    trees = [mode for mode, choice in MODES.items() if "nodes" in choice and "nodes" in known
+             and choice.get("shape", "grown") == known["shape"].default]
+    return chains + trees
 
 
 def tiny_draft(name: str, mode: str, target: Target) -> Draft:

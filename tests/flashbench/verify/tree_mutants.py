@@ -1,7 +1,9 @@
 """Wrong rules about trees of drafted tokens, as those of mutants.py."""
 
+import specflash.acceptance
 import specflash.decoding
 from specflash.decoding import Decoding
+from specflash.drafts.fixed_tree import Pick
 from specflash.trees import ROOT, ancestors, follow
 from tests.flashbench.verify.mutants import Mutant, replacing, rewinding
 
@@ -12,9 +14,9 @@ def _follow_the_first_child(tokens, parents, say):
     return (path, token) if path else ([first], say(first + 1))
 
 
-def _decide_tree_by_the_raw_law(self, drafted, parents, logits):
-    tokens = drafted.tolist()
-    path, token = follow(tokens, parents, lambda row: int(self._chance.draw(logits[row : row + 1].softmax(-1))))
+def _decide_tree_by_the_raw_law(self, proposal, logits):
+    tokens, raw = proposal.tokens.tolist(), logits.softmax(-1)
+    path, token = follow(tokens, proposal.parents, lambda row: int(self._chance.draw(raw[row : row + 1])))
     return [0, *(node + 1 for node in path)], [*(tokens[node] for node in path), token]
 
 
@@ -22,6 +24,16 @@ def _follow_again(tokens, parents, say):
     """Where the token that was drawn was not drafted, another one is drawn."""
     path, token = follow(tokens, parents, say)
     return (path, token) if path else follow(tokens, parents, say)
+
+
+def _next_stating_the_whole_law(self):
+    if self._rank == 0:
+        self.whole = self._law.clone()
+    columns, _, left = _next(self)
+    return columns, self.whole, left
+
+
+_next = Pick.next
 
 
 GREEDY: dict[str, Mutant] = {
@@ -35,6 +47,10 @@ GREEDY: dict[str, Mutant] = {
 """Caught by greedy decoding in float32."""
 
 LAW: dict[str, tuple[str, str, Mutant]] = {
+    "a drawn tree's younger child against the whole of p": (
+        "eagle-tree", "drawn tree", replacing(specflash.acceptance, "residual", lambda p, q: p)),
+    "a drawn tree's children without replacement, q the whole law": (
+        "eagle-tree", "drawn tree", replacing(Pick, "next", _next_stating_the_whole_law)),
     "a tree's token drawn twice": (
         "eagle2", "tree", replacing(specflash.decoding, "follow", _follow_again)),
     "a tree judged by the raw law": ("specflash-tree", "tree", replacing(
