@@ -121,7 +121,7 @@ def law_behind(chain, session, path: Path) -> torch.Tensor:
 
 
 def test_grown_trees_are_not_drawn():
-    with pytest.raises(UserError, match="a grown tree holds the likeliest tokens.*set shape to fixed"):
+    with pytest.raises(UserError, match=r"a grown tree holds the likeliest tokens.*set shape to fixed"):
         make_draft("eagle", {"nodes": 4, "sampled": True}, D)
 
 
