@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from flashbench.console import note, say
-from flashbench.settings import load_settings
+from flashbench.settings import Settings, load_settings
 from specflash import __version__
 from specflash.errors import UserError
 from specflash.files import NO_SPACE
@@ -23,6 +23,9 @@ DEMO = Path("jobs/configs/demo.yaml")
 Config = Annotated[Path, typer.Option("--config", "-c", metavar="FILE", help="Settings of the experiment (YAML).")]
 Overrides = Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", show_default=False,
                                                        help="Dotted settings that replace the file's.")]
+
+Drafts = Annotated[str | None, typer.Option(
+    metavar="NAME,NAME", show_default=False, help="Only these of the settings' drafts; `all`, the default: all of them.")]
 
 app = typer.Typer(name="specflash", add_completion=False, pretty_exceptions_enable=False)
 
@@ -86,26 +89,28 @@ def dump(config: Config = DEMO, overrides: Overrides = None) -> None:
 @_verb("train --draft specflash train.lr=3e-4", "checkpoints; config.json and model.safetensors under RUN/drafts")
 def train(config: Config = DEMO, overrides: Overrides = None,
           draft: Annotated[list[str] | None, typer.Option(
-              metavar="NAME", help="Train this draft only (repeatable; default: all there are).")] = None) -> None:
+              metavar="NAME", help="Train this draft only (repeatable).")] = None,
+          drafts: Drafts = None) -> None:
     """Train drafts on the dumped features with Ray Train and DeepSpeed; resumes from checkpoints."""
     settings = load_settings(config, overrides or ())
     from flashbench.train import run_train
-    run_train(settings, draft)
+    run_train(settings, [*(draft or ()), *(_names(drafts) or ())] or None)
 
 
 @_verb("verify verify.prompts=10", "RUN/verify/; exits with 1 when any output differs from ordinary decoding")
-def verify(config: Config = DEMO, overrides: Overrides = None) -> None:
+def verify(config: Config = DEMO, overrides: Overrides = None, drafts: Drafts = None) -> None:
     """Check losslessness: every draft must give the target's own tokens."""
-    settings = load_settings(config, overrides or ())
+    settings = _with_methods(config, overrides, drafts)
     from flashbench.verify import run_verify
     _exit_unless(run_verify(settings))
 
 
-@_verb("bench bench.repeats=3", "rows, summary.json and report.html under RUN, and a run in MLflow;\n"
+@_verb("bench bench.repeats=3\n\nExample:  specflash bench --config jobs/configs/all-drafts.yaml --drafts all",
+       "rows, summary.json and report.html under RUN, and a run in MLflow;\n"
        "exits with 1 when a comparison with vanilla is not valid, and says why")
-def bench(config: Config = DEMO, overrides: Overrides = None) -> None:
-    """Time vanilla, EAGLE and SpecFLASH interleaved on held-out samples."""
-    settings = load_settings(config, overrides or ())
+def bench(config: Config = DEMO, overrides: Overrides = None, drafts: Drafts = None) -> None:
+    """Time vanilla and the drafts, interleaved, on held-out samples."""
+    settings = _with_methods(config, overrides, drafts)
     from flashbench.bench import run_bench
     _exit_unless(run_bench(settings))
 
@@ -153,6 +158,19 @@ def main(argv: Sequence[str] | None = None) -> None:
         if end.code == 130:
             note("interrupted")
         raise
+
+
+def _names(drafts: str | None) -> list[str] | None:
+    """What `--drafts` names; None: all there are."""
+    return None if drafts in (None, "all") else [name.strip() for name in drafts.split(",") if name.strip()]
+
+
+def _with_methods(config: Path, overrides: list[str] | None, drafts: str | None) -> Settings:
+    settings, names = load_settings(config, overrides or ()), _names(drafts)
+    if names is None:
+        return settings
+    from flashbench.draft_settings import with_methods
+    return with_methods(settings, names, config)
 
 
 def _about_file(error: OSError) -> str:

@@ -3,7 +3,7 @@
 It knows no draft by name, loads no weights and decodes nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,14 @@ def check_drafts(settings: Settings, path: str | Path) -> None:
     wrong = [*_wrong_sections(settings), *_wrong_methods(settings)]
     if wrong:
         raise UserError(f"{path}: {'; '.join(wrong)}")
+
+
+def with_methods(settings: Settings, names: Sequence[str], path: str | Path) -> Settings:
+    """The same experiment, of vanilla and these drafts alone. Raises UserError as `check_drafts` does."""
+    methods = tuple(dict.fromkeys(("vanilla", *names)))
+    chosen = settings.model_copy(update={"bench": settings.bench.model_copy(update={"methods": methods})})
+    check_drafts(chosen, path)
+    return chosen
 
 
 def draft_config(name: str, section: dict[str, Any], width: int) -> DraftConfig:

@@ -77,10 +77,22 @@ def test_train_takes_several_drafts_and_demo_may_be_fast(stage):
     trained, shown = stage("train"), stage("demo")
     exit_code("train", "-c", DEMO, "--draft", "eagle", "--draft", "specflash")
     exit_code("train", "-c", DEMO)
+    exit_code("train", "-c", DEMO, "--drafts", "all")
+    exit_code("train", "-c", DEMO, "--drafts", "eagle, specflash")
     exit_code("demo", "-c", DEMO, "--fast")
     exit_code("demo", "-c", DEMO)
-    assert [drafts for _, drafts in trained] == [["eagle", "specflash"], None]
+    assert [drafts for _, drafts in trained] == [["eagle", "specflash"], None, None, ["eagle", "specflash"]]
     assert [fast for _, fast in shown] == [True, False]
+
+
+@pytest.mark.parametrize("verb", ["verify", "bench"])
+def test_a_part_of_the_drafts_can_be_asked_for(stage, verb):
+    calls = stage(verb, True)
+    for drafts in ([], ["--drafts", "all"], ["--drafts", "specflash,ngram"]):
+        assert exit_code(verb, "-c", DEMO, *drafts) == 0
+    everything = ("vanilla", "eagle", "specflash")
+    assert [settings.bench.methods for settings, *_ in calls] == [
+        everything, everything, ("vanilla", "specflash", "ngram")]
 
 
 def test_compare_takes_its_results_in_order(stage):
@@ -108,6 +120,8 @@ def test_a_bad_verdict_is_an_exit_code(stage, verb, verdict, code):
     (["train", "-c", DEMO, "train.lr=[1"], "`train.lr`: `[1` is not valid YAML"),
     (["bench", "-c", DEMO, "bench.methods=[specflsh]"], "did you mean `specflash`?"),
     (["serve", "-c", DEMO, "drafts.eagle.kk=3"], "did you mean `k`?"),
+    (["bench", "-c", DEMO, "--drafts", "specflahs"], "did you mean `specflash`?"),
+    (["bench", "-c", DEMO, "--drafts", "medusa"], "add drafts.medusa"),
 ])
 def test_a_users_mistake_is_one_line_and_exit_code_2(argv, named, capsys):
     assert exit_code(*argv) == 2

@@ -154,6 +154,10 @@ def _names(settings: Settings, drafts: Sequence[str] | None) -> list[str]:
         if name not in settings.drafts:
             raise UserError(f"the settings have no draft `{name}`{nearest(name, settings.drafts)}; "
                             f"they have: {', '.join(settings.drafts)}")
+        kind = pick(DRAFTS, name, "draft")
+        if not kind.trainable:
+            raise UserError(f"`{name}` has nothing to train" + (
+                f": it drafts with the weights of `{kind.weights_of}`, train that one" if kind.weights_of else ""))
     return [name for name in drafts or settings.drafts if pick(DRAFTS, name, "draft").trainable]
 
 
