@@ -5,7 +5,7 @@ class UserError(Exception):
     """Something the user gave is wrong; the message says what to do about it."""
 
 
-def one_line(error: Exception) -> str:
+def one_line(error: Exception | str) -> str:
     """What a library says is wrong, to be quoted: its message in one line that any file can hold (half
     characters shown as \\udc80), or its name where it says nothing.
     """

@@ -25,7 +25,8 @@ Overrides = Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...",
                                                        help="Dotted settings that replace the file's.")]
 
 Drafts = Annotated[str | None, typer.Option(
-    metavar="NAME,NAME", show_default=False, help="Only these of the settings' drafts; `all`, the default: all of them.")]
+    metavar="NAME,NAME", show_default=False,
+    help="Only these of the settings' drafts; `all`, the default: all of them.")]
 
 app = typer.Typer(name="specflash", add_completion=False, pretty_exceptions_enable=False)
 

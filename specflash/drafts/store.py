@@ -103,8 +103,10 @@ def load_draft(folder: Path, target: Target, name: str | None = None,
     config, tensors = load_tensors(folder)
     check_target(folder, config, target.fingerprint, target.name)
     name = name or config["speculators_model_type"]
-    draft = make_draft(name, decoding_settings(name, config["draft"], settings), target.width,
-                       tensors.get("vocabulary_ids"))
+    saved, ids = config["draft"], tensors.get("vocabulary_ids")
+    if saved.get("vocabulary", 0) != (0 if ids is None else len(ids)):
+        raise _not_its_tensors(folder, f"vocabulary_ids are not the {saved.get('vocabulary', 0)} of its settings")
+    draft = make_draft(name, decoding_settings(name, saved, settings), target.width, ids)
     fill(draft, tensors, folder)
     draft = draft.to(target.device, target.dtype).requires_grad_(False).attach(target.ends).eval()
     if can_pack(draft):
@@ -138,8 +140,8 @@ def load_tensors(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         raise _not_its_tensors(folder, error) from None
 
 
-def _not_its_tensors(folder: Path, error: Exception) -> UserError:
-    return UserError(f"{folder / WEIGHTS} does not hold this draft's tensors ({one_line(error)}); {AGAIN}")
+def _not_its_tensors(folder: Path, reason: Exception | str) -> UserError:
+    return UserError(f"{folder / WEIGHTS} does not hold this draft's tensors ({one_line(reason)}); {AGAIN}")
 
 
 def check_target(folder: Path, config: dict[str, Any], fingerprint: str, name: str) -> None:

@@ -111,8 +111,9 @@ def edit(folder, change) -> None:
     (folder / "config.json").write_text(json.dumps(config))
 
 
-def test_tensors_that_do_not_fit_the_config(saved):
-    edit(saved, lambda config: config["draft"].update(latents=5))
+@pytest.mark.parametrize("change", [{"latents": 5}, {"vocabulary": 0}, {"vocabulary": 5}])
+def test_tensors_that_do_not_fit_the_config(saved, change):
+    edit(saved, lambda config: config["draft"].update(change))
     refused(saved, "does not hold this draft's tensors")
     edit(saved, lambda config: config["draft"].update(latents=3, layers=2))
     refused(saved, "does not hold this draft's tensors")
