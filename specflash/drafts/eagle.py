@@ -20,10 +20,11 @@ from torch import Tensor, nn
 from specflash.drafts.anchors import Anchors, find_anchors
 from specflash.drafts.base import Draft, DraftConfig, LossParts, Session, join_chain
 from specflash.drafts.blocks import Block, BlockShape, View, head_count, initialise
-from specflash.drafts.grow import TreeConfig, propose_tree
+from specflash.drafts.grow import propose_tree
 from specflash.drafts.keys import KeyBuffer, Keys, join
 from specflash.drafts.loss import draft_loss
 from specflash.drafts.rotary import HeadDim, Turn, turn
+from specflash.drafts.tree_config import TreeConfig
 from specflash.records import Batch, Output, Prompt, Proposal
 from specflash.sampling import Chance, Sampling
 

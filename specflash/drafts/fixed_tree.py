@@ -18,6 +18,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from specflash.drafts.tree_config import Expand, TreeConfig
 from specflash.sampling import Chance, Sampling, distribution
 from specflash.trees import ROOT
 
@@ -67,7 +68,7 @@ class Pick:
         return columns, law, left.tolist()
 
 
-def plant(first: Tensor, expand, config, depth: int, sampling: Sampling | None,
+def plant(first: Tensor, expand: Expand, config: TreeConfig, depth: int, sampling: Sampling | None,
           chance: Chance) -> tuple[Tensor, Tensor | None, tuple[int, ...]]:
     """A tree of at most `config.nodes` nodes and `depth` ≥ 1 levels, level by level.
 

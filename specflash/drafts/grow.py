@@ -8,58 +8,17 @@ The tree depends on no luck, so whatever the target says may choose a path in it
 The likeliest path lies in the first rows; where it is kept, nothing moves in the target's cache.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, Self
+from collections.abc import Sequence
 
 import torch
-from pydantic import Field, model_validator
 from torch import Tensor
 
-from specflash.cache import HEADROOM
-from specflash.drafts.base import Draft, DraftConfig
+from specflash.drafts.base import Draft
 from specflash.drafts.fixed_tree import plant
+from specflash.drafts.tree_config import Expand, TreeConfig
 from specflash.records import Proposal
 from specflash.sampling import Chance, Sampling
 from specflash.trees import ROOT
-
-
-class TreeConfig(DraftConfig):
-    """Settings of a draft that may propose trees.
-
-    nodes   drafted tokens of a tree, whose longest path has `k`; 0: a chain of `k`
-    branch  by how many tokens a node is followed; of a grown tree also, how many nodes of a level are
-    shape   grown: the likeliest nodes there are (below). fixed: the same places every time, whose tokens
-            `sampled` draws (fixed_tree.py)
-    """
-
-    nodes: int = Field(0, ge=0, lt=HEADROOM)
-    branch: int = Field(4, ge=1)
-    shape: Literal["grown", "fixed"] = "grown"
-
-    decoding = DraftConfig.decoding | {"nodes", "branch", "shape"}
-
-    @property
-    def most(self) -> int:
-        return self.nodes or self.k
-
-    @property
-    def chains(self) -> bool:
-        return not self.nodes
-
-    @model_validator(mode="after")
-    def _grown_trees_are_not_drawn(self) -> Self:
-        if self.nodes and self.sampled and self.shape == "grown":
-            raise ValueError("a grown tree holds the likeliest tokens, `sampled` would draw them: set shape to fixed, "
-                             "or sampled to false")
-        return self
-
-
-Expand = Callable[[Tensor, Tensor], Tensor]
-"""(parents [n], columns [n]) -> logits [n, V_d] of what follows n nodes of the next level.
-
-parents  which node of the call before each one follows, by number; 0 in the first call
-columns  of each one's token among the draft's logits
-"""
 
 
 def propose_tree(draft: Draft, first: Tensor, expand: Expand, depth: int, sampling: Sampling,
@@ -74,7 +33,7 @@ def propose_tree(draft: Draft, first: Tensor, expand: Expand, depth: int, sampli
     return Proposal(draft.target_ids(columns), draft.over_all(laws) if drawn else None, parents)
 
 
-def grow(first: Tensor, expand: Expand, config: Any, depth: int) -> tuple[Tensor, tuple[int, ...]]:
+def grow(first: Tensor, expand: Expand, config: TreeConfig, depth: int) -> tuple[Tensor, tuple[int, ...]]:
     """A tree of at most `config.nodes` nodes and `depth` ≥ 1 levels.
 
     first  [1, V_d]  logits of what follows the committed tokens

@@ -26,8 +26,9 @@ from torch import Tensor, nn
 
 from specflash.drafts.anchors import Anchors, find_anchors
 from specflash.drafts.base import Draft, DraftConfig, LossParts, Session
-from specflash.drafts.grow import TreeConfig, propose_tree
+from specflash.drafts.grow import propose_tree
 from specflash.drafts.loss import law_loss
+from specflash.drafts.tree_config import TreeConfig
 from specflash.records import Batch, Output, Prompt, Proposal
 from specflash.sampling import Chance, Sampling
 

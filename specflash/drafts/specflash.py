@@ -20,13 +20,14 @@ from specflash.drafts.anchors import Anchors, find_anchors, thin
 from specflash.drafts.base import Draft, DraftConfig, LossParts, Session, join_chain
 from specflash.drafts.blocks import BlockShape, head_count, initialise
 from specflash.drafts.compressor import Compressor
-from specflash.drafts.grow import TreeConfig, propose_tree
+from specflash.drafts.grow import propose_tree
 from specflash.drafts.layout import Layout, lay_out
 from specflash.drafts.loss import CHUNK, draft_loss
 from specflash.drafts.own_words import share_at, toss
 from specflash.drafts.refine import Refiner
 from specflash.drafts.rotary import HeadDim
 from specflash.drafts.slots import SlotHead
+from specflash.drafts.tree_config import TreeConfig
 from specflash.records import Batch, Output, Prompt, Proposal
 from specflash.sampling import Chance, Sampling
 

@@ -6,8 +6,9 @@ from itertools import product
 import pytest
 import torch
 
-from specflash.drafts.grow import TreeConfig, grow, in_rows
+from specflash.drafts.grow import grow, in_rows
 from specflash.drafts.store import make_draft
+from specflash.drafts.tree_config import TreeConfig
 from specflash.errors import UserError
 from specflash.records import Proposal
 from specflash.sampling import Sampling
