@@ -16,7 +16,7 @@ from flashbench.draft_settings import draft_config
 from flashbench.dump.source import check_complete, check_intact, check_source, source_store
 from flashbench.dump.store import FeatureStore
 from flashbench.lock import sole_writer
-from flashbench.ray_session import ray_session
+from flashbench.ray_session import cluster_is_given, ray_session
 from flashbench.settings import Settings
 from flashbench.track import log_training
 from flashbench.train.data import Samples, answer_vocabulary
@@ -38,6 +38,7 @@ RAY_TRAIN = {
     "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S": "300",  # a loaded machine imports slowly
     "RAY_CHDIR_TO_TRIAL_DIR": "0",  # relative import paths stay valid
 }
+ALONE = {"RAY_TRAIN_ENABLE_PREEMPTION_WATCHER": "0"}  # nobody takes this machine back; the watcher is one more process
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ def fit(settings: Settings, job: Job, store: FeatureStore,
                     checkpoint_config=CheckpointConfig(num_to_keep=CHECKPOINTS_KEPT))
     folder = settings.run / "checkpoints" / run.name
     folder.mkdir(parents=True, exist_ok=True)
-    for name, value in RAY_TRAIN.items():
+    for name, value in (RAY_TRAIN | ({} if cluster_is_given() else ALONE)).items():
         os.environ.setdefault(name, value)
     trainer = TorchTrainer(
         loop,
