@@ -2,6 +2,9 @@
 
 import logging
 import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 
 import torch
@@ -54,8 +57,22 @@ def import_deepspeed(gpu: bool):
     process group, which training uses in any case, and needs no compiler.
     """
     os.environ.setdefault("DS_ACCELERATOR", "cuda" if gpu else "cpu")
-    import deepspeed
+    with hidden("mlflow"):  # its autotuner, which nothing here uses, loads it: three seconds of every worker's start
+        import deepspeed
     deepspeed.utils.logger.setLevel(logging.WARNING)
     if not gpu:
         deepspeed.ops.__compatible_ops__ = {}
     return deepspeed
+
+
+@contextmanager
+def hidden(module: str) -> Iterator[None]:
+    """What is imported inside does not find `module`, unless that is loaded already."""
+    if module in sys.modules:
+        yield
+        return
+    sys.modules[module] = None
+    try:
+        yield
+    finally:
+        del sys.modules[module]

@@ -1,0 +1,30 @@
+"""Around DeepSpeed's engine: what a worker is spared."""
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+from flashbench.train.engine import hidden
+
+
+def test_a_hidden_module_is_not_found_inside_and_found_afterwards():
+    sys.modules.pop("colorsys", None)
+    with hidden("colorsys"), pytest.raises(ImportError):
+        importlib.import_module("colorsys")
+    assert importlib.import_module("colorsys") is sys.modules["colorsys"]
+
+
+def test_what_is_loaded_stays():
+    import json
+    with hidden("json"):
+        assert importlib.import_module("json") is json
+    assert sys.modules["json"] is json
+
+
+def test_a_worker_is_spared_the_library_that_only_the_driver_writes_to():
+    code = ("import sys; from flashbench.train.engine import import_deepspeed; import_deepspeed(gpu=False); "
+            "assert 'deepspeed' in sys.modules and 'mlflow' not in sys.modules; import mlflow.version")
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True,
+                   env={"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"})
