@@ -1,4 +1,4 @@
-"""Measure the embedded target `llava-smol` on held-out pictures: the figures of its card (ten minutes on two cores).
+"""Measure the embedded target `llava-smol` on held-out pictures: the figures of its card (a quarter of an hour on two cores).
 
     python jobs/measure_target.py --pictures 200
 """
