@@ -5,7 +5,7 @@ It knows no draft by name, and neither who measures it nor who serves it.
 
 from pathlib import Path
 
-from flashbench.fingerprint import digest, draft_fingerprint
+from flashbench.fingerprint import digest, draft_fingerprint, with_drafting
 from flashbench.settings import Settings
 from specflash.catalogue import pick
 from specflash.drafts import DRAFTS
@@ -52,7 +52,7 @@ def what_it_follows_from(settings: Settings, name: str) -> str:
     drafting = drafting.model_dump(mode="json")
     as_saved = name == lender and all(saved.get(key, value) == value for key, value in drafting.items())
     weights = draft_fingerprint(folder)
-    return weights if as_saved else f"{weights}.{digest([name, drafting])}"
+    return weights if as_saved else with_drafting(weights, [name, drafting])
 
 
 def _made(settings: Settings, name: str, width: int) -> Draft:

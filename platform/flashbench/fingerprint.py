@@ -34,6 +34,16 @@ def draft_fingerprint(folder: Path) -> str:
     return digest([file_digest(folder / name) for name in DRAFT_FILES])
 
 
+def with_drafting(weights: str, drafting: object) -> str:
+    """Fingerprint of a draft that drafts otherwise than it was saved to."""
+    return f"{weights}.{digest(drafting)}"
+
+
+def weights_in(fingerprint: str) -> str:
+    """The part of a draft's fingerprint that its training left."""
+    return fingerprint.partition(".")[0]
+
+
 @cache
 def engine_fingerprint() -> str:
     """Hash of the algorithms' source, the weights that ship with them, and the libraries under them.

@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor, nn
 
+from specflash.cache import HEADROOM
 from specflash.drafts.anchors import Anchors, find_anchors
 from specflash.drafts.base import Draft, DraftConfig, LossParts, Session, join_chain
 from specflash.drafts.blocks import Block, BlockShape, View, head_count, initialise
@@ -42,6 +43,15 @@ class EagleConfig(TreeConfig):
     head_dim: HeadDim = 64
     inner: int = Field(0, ge=0)
     input_norm: bool = True
+
+
+class EagleTreeConfig(EagleConfig):
+    """EAGLE's settings for those who draft trees with its weights, which know no K."""
+
+    k: int = Field(5, ge=1, lt=HEADROOM)
+    nodes: int = Field(12, ge=1, lt=HEADROOM)
+
+    decoding = EagleConfig.decoding | {"k"}
 
 
 class Eagle(Draft):

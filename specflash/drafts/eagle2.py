@@ -7,24 +7,12 @@ many rows they have; the defaults suit a processor, where they do not.
 
 from typing import ClassVar
 
-from pydantic import Field
-
-from specflash.cache import HEADROOM
 from specflash.drafts.base import DraftConfig
-from specflash.drafts.eagle import Eagle, EagleConfig
-
-
-class Eagle2Config(EagleConfig):
-    """EAGLE's settings, with a tree by default."""
-
-    k: int = Field(5, ge=1, lt=HEADROOM)
-    nodes: int = Field(12, ge=1, lt=HEADROOM)
-
-    decoding = EagleConfig.decoding | {"k"}
+from specflash.drafts.eagle import Eagle, EagleTreeConfig
 
 
 class Eagle2(Eagle):
     name = "eagle2"
     trainable = False
     weights_of = "eagle"
-    Config: ClassVar[type[DraftConfig]] = Eagle2Config
+    Config: ClassVar[type[DraftConfig]] = EagleTreeConfig

@@ -7,26 +7,19 @@ nodes in 5 levels, for accelerators; the defaults suit a processor.
 
 from typing import ClassVar, Literal
 
-from pydantic import Field
-
-from specflash.cache import HEADROOM
 from specflash.drafts.base import DraftConfig
-from specflash.drafts.eagle import Eagle, EagleConfig
+from specflash.drafts.eagle import Eagle, EagleTreeConfig
 
 
-class EagleTreeConfig(EagleConfig):
-    """EAGLE's settings, with a drawn tree by default."""
+class DrawnTreeConfig(EagleTreeConfig):
+    """A fixed tree whose tokens are drawn, by default."""
 
-    k: int = Field(5, ge=1, lt=HEADROOM)
-    nodes: int = Field(12, ge=1, lt=HEADROOM)
     shape: Literal["grown", "fixed"] = "fixed"
     sampled: bool = True
-
-    decoding = EagleConfig.decoding | {"k"}
 
 
 class EagleTree(Eagle):
     name = "eagle-tree"
     trainable = False
     weights_of = "eagle"
-    Config: ClassVar[type[DraftConfig]] = EagleTreeConfig
+    Config: ClassVar[type[DraftConfig]] = DrawnTreeConfig

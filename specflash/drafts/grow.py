@@ -21,6 +21,12 @@ from specflash.sampling import Chance, Sampling
 from specflash.trees import ROOT
 
 
+def on_every_path(slots: Tensor) -> Expand:
+    """For slots [K, V_d] that say the same whatever is said before them; `grow` starts with the first of them."""
+    following = iter(slots[1:])
+    return lambda parents, columns: next(following).expand(len(parents), -1)
+
+
 def propose_tree(draft: Draft, first: Tensor, expand: Expand, depth: int, sampling: Sampling,
                  chance: Chance) -> Proposal:
     """The tree that the draft's settings ask for, of at most `depth` ≥ 1 levels; `first` [1, V_d] as for `grow`."""

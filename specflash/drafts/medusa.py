@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from specflash.drafts.anchors import Anchors, find_anchors
 from specflash.drafts.base import Draft, DraftConfig, LossParts, Session
-from specflash.drafts.grow import propose_tree
+from specflash.drafts.grow import on_every_path, propose_tree
 from specflash.drafts.loss import law_loss
 from specflash.drafts.tree_config import TreeConfig
 from specflash.records import Batch, Output, Prompt, Proposal
@@ -102,10 +102,8 @@ class MedusaSession(Session):
         rows = draft.slots(self._feature)[0, : max(limit, 0)]                     # [K, D]
         if not draft.config.nodes or not len(rows):
             return draft.choose(rows, sampling, chance)
-        slots = draft.draft_logits(rows).split(1)                                 # [1, V_d] each
-        following = iter(slots[1:])
-        return propose_tree(draft, slots[0], lambda before, _: next(following).expand(len(before), -1), len(rows),
-                            sampling, chance)
+        slots = draft.draft_logits(rows)                                          # [K, V_d]
+        return propose_tree(draft, slots[:1], on_every_path(slots), len(rows), sampling, chance)
 
     def advance(self, ids: Tensor, features: Tensor) -> None:
         self._feature = features[-1:]

@@ -20,7 +20,7 @@ from specflash.drafts.anchors import Anchors, find_anchors, thin
 from specflash.drafts.base import Draft, DraftConfig, LossParts, Session, join_chain
 from specflash.drafts.blocks import BlockShape, head_count, initialise
 from specflash.drafts.compressor import Compressor
-from specflash.drafts.grow import propose_tree
+from specflash.drafts.grow import on_every_path, propose_tree
 from specflash.drafts.layout import Layout, lay_out
 from specflash.drafts.loss import CHUNK, draft_loss
 from specflash.drafts.own_words import share_at, toss
@@ -200,16 +200,17 @@ class SpecFlashSession(Session):
         return self._chain(rows, sampling, chance)
 
     def _tree(self, rows: Tensor, sampling: Sampling, chance: Chance) -> Proposal:
-        """Every path is refined by its own tokens; without a refiner, a slot says the same on all paths."""
+        """Every path is refined by its own tokens."""
         draft = self._draft
+        if draft.refiner is None:
+            slots = draft.draft_logits(rows)                                      # [K, V_d]
+            return propose_tree(draft, slots[:1], on_every_path(slots), len(rows), sampling, chance)
         said = rows.new_zeros(1, rows.shape[1])                                   # of each node of the level
         following = iter(range(1, len(rows)))
 
         def expand(parents: Tensor, columns: Tensor) -> Tensor:
             nonlocal said
             slot = next(following)
-            if draft.refiner is None:
-                return draft.draft_logits(rows[slot, None]).expand(len(parents), -1)
             said = said[parents] + draft.heard(draft.target_ids(columns)[:, None])
             return draft.draft_logits(draft.refiner(rows[slot, None].expand_as(said), slot, said))
 

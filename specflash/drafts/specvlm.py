@@ -16,7 +16,7 @@ before the first answer. It is the same in training, in decoding and in later tu
 
 Departures. Pruning is even, not random (experts.py). The loss is that of all drafts here, on stored
 features instead of a target in the loop. The paper says of the gate only that the question sets it: here
-it is a norm and a linear layer on that mean. One chain stands for the paper's tree.
+it is a norm and a linear layer on that mean.
 """
 
 from collections.abc import Sequence

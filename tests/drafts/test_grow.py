@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 import torch
 
-from specflash.drafts.grow import grow, in_rows
+from specflash.drafts.grow import grow, in_rows, on_every_path
 from specflash.drafts.store import make_draft
 from specflash.drafts.tree_config import TreeConfig
 from specflash.errors import UserError
@@ -30,8 +30,7 @@ def paths(proposal: Proposal) -> list[Path]:
 def independent(laws: torch.Tensor, config: TreeConfig) -> list[Path]:
     """What `grow` finds where a level's law [V] is the same on every path."""
     logits = laws.log()
-    following = iter(logits[1:, None])
-    columns, parents = grow(logits[:1], lambda before, _: next(following).expand(len(before), -1), config, len(laws))
+    columns, parents = grow(logits[:1], on_every_path(logits), config, len(laws))
     return paths(Proposal(columns, parents=parents))
 
 

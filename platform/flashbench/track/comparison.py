@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from flashbench.fingerprint import accelerator, digest
+from flashbench.fingerprint import accelerator, digest, weights_in
 from flashbench.settings import Settings
 from flashbench.track.entry import Attachment, Entry, as_params, as_tags
 from flashbench.track.note import leaderboard_note
@@ -66,7 +66,7 @@ def _child(settings: Settings, summary: Mapping[str, Any], parent: Entry, place:
         tags=as_tags({**_common_tags(settings, summary), **what, "kind": "method", "comparison": parent.key}),
         params=as_params({**what, **{key: line[key] for key in COUNTS}, **draft}),
         points=[(key, float(value), 0) for key, value in _metrics(line) if value is not None],
-        parent=parent.key, draft=summary["fingerprint"]["drafts"].get(line["method"], "").partition(".")[0] or None)
+        parent=parent.key, draft=weights_in(summary["fingerprint"]["drafts"].get(line["method"], "")) or None)
 
 
 def _common_tags(settings: Settings, summary: Mapping[str, Any]) -> dict[str, Any]:

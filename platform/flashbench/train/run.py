@@ -159,7 +159,7 @@ def _names(settings: Settings, drafts: Sequence[str] | None) -> list[str]:
         if not kind.trainable:
             raise UserError(f"`{name}` has nothing to train" + (
                 f": it drafts with the weights of `{kind.weights_of}`, train that one" if kind.weights_of else ""))
-    return [name for name in drafts or settings.drafts if pick(DRAFTS, name, "draft").trainable]
+    return list(drafts) if drafts else [name for name in settings.drafts if pick(DRAFTS, name, "draft").trainable]
 
 
 def _shape(settings: Settings, store: FeatureStore, name: str) -> Draft:
