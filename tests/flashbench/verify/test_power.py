@@ -3,6 +3,7 @@
 The parts are those of `specflash verify`, on a tiny target: a gate that a mutant passes is a failing test.
 """
 
+from functools import cache
 from itertools import product
 
 import pytest
@@ -99,6 +100,12 @@ def bits_part(target) -> list[Outcome]:
     return [outcome for outcome in outcomes if outcome.check == EXACT and not outcome.equal]
 
 
+@cache
+def unbroken(name: str, mode: str) -> float:
+    """How far the right rules are from the law: several wrong ones are held against the same."""
+    return distance(name, mode, WARPED)
+
+
 def draft_part(name: str) -> None:
     parity.test_loss_path_and_session_agree(name, {}, ONE_PICTURE)
     parity.test_cached_drafting_equals_drafting_from_scratch(name, {}, ONE_PICTURE)
@@ -130,7 +137,7 @@ def test_the_bits_catch(target, mutant, monkeypatch):
 @pytest.mark.parametrize("mutant", LAW)
 def test_the_law_catches(mutant, monkeypatch):
     name, mode, break_it = LAW[mutant]
-    assert distance(name, mode, WARPED) <= EXACT_LAW
+    assert unbroken(name, mode) <= EXACT_LAW
     break_it(monkeypatch)
     assert distance(name, mode, WARPED) > 1e-4
 
