@@ -65,6 +65,7 @@ class DumpSettings(Section):
     decoders: int = Field(1, ge=1)
     batch: int = Field(4, ge=1)
     shard_mb: int = Field(64, ge=1)
+    reserve_mb: int = Field(1024, ge=0, description="MiB of the disk that a dump leaves free; it stops before")
     error_budget: float = Field(0.05, ge=0, le=1)
     max_length: int = Field(2048, ge=1)
 

@@ -5,6 +5,7 @@ It knows no prompt and no forward pass.
 
 import json
 from hashlib import sha256
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,20 @@ def load_whole(folder: Path, dtype: torch.dtype,
     if missing:
         raise UserError(f"{folder} lacks {len(missing)} of the model's tensors ({missing[0]}, …): download or "
                         "copy its *.safetensors files again")
+    return model, processor
+
+
+def load_hollow(folder: Path) -> tuple[torch.nn.Module, Any]:
+    """The model without memory for its weights, and the processor: enough to encode a sample."""
+    try:
+        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
+        with torch.device("meta"):
+            model = transformers.AutoModelForImageTextToText.from_config(config)
+        processor = transformers.AutoProcessor.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
+        raise UserError(f"{folder} holds no model whose processor loads: {one_line(error)}") from None
+    if (folder / "generation_config.json").is_file():
+        model.generation_config = transformers.GenerationConfig.from_pretrained(folder, local_files_only=True)
     return model, processor
 
 
@@ -79,6 +94,18 @@ def _stated_fingerprint(path: Path) -> str:
         raise UserError(f"{path} is damaged: copy the folder {path.parent} again; if it lies in the cache of "
                         "specflash, move it away and it is made again")
     return fingerprint
+
+
+def parameters_in(folder: Path) -> int:
+    """How many numbers the folder's tensors have, from the headers of its weights files."""
+    total = 0
+    for path in sorted(folder.glob("*.safetensors")):
+        try:
+            with safe_open(path, framework="pt") as file:
+                total += sum(prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
+        except SafetensorError as error:
+            raise UserError(f"{path} is damaged ({one_line(error)}): copy or download it again") from None
+    return total
 
 
 def find_tensors(folder: Path, endings: tuple[str, ...]) -> dict[str, Tensor]:

@@ -10,9 +10,10 @@ from typing import Self
 from specflash.errors import UserError
 from specflash.files import write_whole
 
-FORMAT = 2
+FORMAT = 3
 FILE = "manifest.json"
-FEATURES = "LM-head input, after the final norm, of the frozen target; bfloat16, one row per token"
+FEATURES = ("LM-head input, after the final norm, of the frozen target; bfloat16, one row per token; "
+            "a visual prefix that samples share is stored once")
 RECORDED_ONLY = ("versions", "features")
 
 

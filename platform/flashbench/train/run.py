@@ -13,7 +13,7 @@ from ray.train.torch import TorchConfig, TorchTrainer
 
 from flashbench.console import note
 from flashbench.draft_settings import draft_config
-from flashbench.dump.source import check_complete, check_intact, check_source, source_store
+from flashbench.dump.source import check_intact, read_source
 from flashbench.dump.store import FeatureStore
 from flashbench.lock import sole_writer
 from flashbench.ray_session import cluster_is_given, ray_session
@@ -83,10 +83,11 @@ def run_train(settings: Settings, drafts: Sequence[str] | None = None) -> list[T
     """
     settings = _absolute(settings)
     names = _names(settings, drafts)
-    store = source_store(settings.dump_folder)
+    dumped = read_source(settings.dump_folder)
+    store = dumped.store()
     _check_target(settings, store)
-    check_source(settings.dump_folder, settings.dump.source)
-    check_complete(store)
+    dumped.check_source(settings.dump.source)
+    dumped.check_complete(store)
     Samples.of(store, settings.train, settings.train.workers)
     jobs = [job_of(settings, store, name) for name in names]
     missing = [job for job in jobs if job.done is None]

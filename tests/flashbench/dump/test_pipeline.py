@@ -18,6 +18,7 @@ from specflash.decoding import generate
 from specflash.drafts.vanilla import Vanilla
 from specflash.errors import UserError
 from specflash.files import DiskFull
+from specflash.prefix import FeaturePasses
 from specflash.sampling import Sampling
 from tests.flashbench.dump.meeting import MeetingExtractor
 from tests.flashbench.dump.source import exchange, jpeg, settings_for, write_rows, write_source
@@ -27,16 +28,21 @@ pytestmark = [pytest.mark.long(seconds=80), pytest.mark.usefixtures("dump_ray")]
 
 GOOD, TRUNCATED, MISSING, LONG, COPY = 12, 12, 13, 14, 15
 TOTAL = 16
+SAME_PICTURE = 7
+"""This sample asks about the picture of sample 0."""
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory) -> Path:
-    """Twelve good samples, a truncated picture, a missing one, a long answer, and a copy of sample 0."""
+    """Twelve good samples, two of one picture, a truncated picture, a missing one, a long answer, and a copy
+    of sample 0."""
     folder = write_source(tmp_path_factory.mktemp("source") / "data", 15)
     truncated, missing = (folder / "images" / f"{number}.jpg" for number in (TRUNCATED, MISSING))
     truncated.write_bytes(truncated.read_bytes()[:-200])
     missing.unlink()
-    write_rows(folder, [*map(exchange, range(LONG)), exchange(LONG, "long " * 100), exchange(0)])
+    rows = [*map(exchange, range(LONG)), exchange(LONG, "long " * 100), exchange(0)]
+    rows[SAME_PICTURE]["image"] = rows[0]["image"]
+    write_rows(folder, rows)
     return folder
 
 
@@ -64,18 +70,23 @@ def test_every_good_sample_is_stored_once(first):
     assert FeatureStore(store).verify() == []
 
 
-def test_stored_features_equal_a_direct_forward_to_the_last_bit(first, weights):
+def test_stored_features_equal_those_of_each_sample_alone_to_the_last_bit(first, weights):
     settings, _, store = first
     target, opened = tiny_target(weights), open_source(settings.dump)
     torch.set_num_threads(1)  # as in an actor with one CPU
     for index in range(GOOD):
         prompt = target.encode(opened[index])
-        with torch.inference_mode():
-            output = target.forward(target.embed_prompt(prompt), None,
-                                    target.positions(prompt, 0, prompt.length), None, keep=1)
         stored = FeatureStore(store).read(opened[index].id)
-        assert torch.equal(stored.features, output.features[0].bfloat16())
+        assert torch.equal(stored.features, FeaturePasses(target).features(prompt).bfloat16())
         assert torch.equal(stored.ids, prompt.ids[0])
+
+
+def test_samples_of_one_picture_are_done_together_and_store_it_once(first):
+    settings, _, store = first
+    opened, rows = open_source(settings.dump), {row.id: row for row in FeatureStore(store).rows}
+    asked, again = rows[opened[0].id], rows[opened[SAME_PICTURE].id]
+    assert (asked.shard, asked.prefix) == (again.shard, again.prefix)
+    assert len({row.prefix for row in rows.values()}) == GOOD - 1
 
 
 def test_each_bad_sample_is_in_quarantine_with_its_reason(first):
