@@ -70,6 +70,18 @@ class DumpSettings(Section):
     max_length: int = Field(2048, ge=1)
 
 
+class RegenerateSettings(Section):
+    """The target's own answers to the questions of `dump.source`, as a data set. All else is as `dump` says it.
+
+    sampled      share of the samples that is answered at `temperature`, the others greedily; which they are, and
+                 what is drawn, follows from `seed` and the sample
+    """
+
+    sampled: float = Field(0.0, ge=0, le=1)
+    temperature: float = Field(1.0, gt=0)
+    seed: Seed = 0
+
+
 class TrainSettings(Section):
     """Ray Train + DeepSpeed. One recipe for every draft; a draft's own settings are in `drafts`.
 
@@ -210,6 +222,7 @@ class Settings(Section):
     target: TargetSettings = TargetSettings()
     scenes: ScenesSettings = ScenesSettings()
     dump: DumpSettings
+    regenerate: RegenerateSettings = RegenerateSettings()
     drafts: dict[str, dict[str, Any]] = {"eagle": {}, "specflash": {}}
     train: TrainSettings = TrainSettings()
     verify: VerifySettings = VerifySettings()
@@ -236,6 +249,10 @@ class Settings(Section):
     @property
     def dump_folder(self) -> Path:
         return self.run / "features"
+
+    @property
+    def regenerated_folder(self) -> Path:
+        return self.run / "regenerated"
 
     def draft_folder(self, draft: str) -> Path:
         return self.run / "drafts" / draft

@@ -10,7 +10,7 @@ from specflash.catalogue import pick
 from specflash.errors import UserError
 from specflash.smol.llava_smol import llava_smol_folder
 from specflash.targets.base import Ends, Target
-from specflash.targets.folder import folder_fingerprint, load_hollow, parameters_in
+from specflash.targets.folder import folder_fingerprint, load_hollow, parameters_in, placeholder_ids
 from specflash.targets.llava import Llava
 
 Default = Callable[[], Path]
@@ -47,6 +47,12 @@ def load_encoder(name: str, weights: str | None = None) -> Target:
     target = family(name, *load_hollow(folder), folder_fingerprint(folder))
     target.device = torch.device("cpu")
     return target
+
+
+def visual_ids(name: str, weights: str | None = None) -> frozenset[int]:
+    """Token ids that stand for a visual token, of a picture or of a clip, without loading the target."""
+    pick(TARGETS, name, "target")
+    return placeholder_ids(_folder(name, weights))
 
 
 def weights_bytes(name: str, weights: str | None = None, dtype: str = "float32") -> int:

@@ -63,6 +63,15 @@ def _check_kind(folder: Path) -> None:
                         "target.weights to another folder")
 
 
+PLACEHOLDERS = ("image_token_id", "image_token_index", "video_token_id", "video_token_index")
+
+
+def placeholder_ids(folder: Path) -> frozenset[int]:
+    """What config.json says of them, under the names that the families use."""
+    config = json.loads((folder / "config.json").read_bytes())
+    return frozenset(config[name] for name in PLACEHOLDERS if isinstance(config.get(name), int))
+
+
 def folder_fingerprint(folder: Path) -> str:
     """Identity of the weights in a folder, without reading all of a large model.
 

@@ -31,6 +31,7 @@ class Manifest:
     width           D of the target
     answers         whose answers the text is: "dataset" or "target"
     max_new_tokens  limit of the target's own answers, else None
+    origin          who computed the features: "dump", or "import" where somebody else did
     """
 
     target: str
@@ -40,6 +41,7 @@ class Manifest:
     width: int
     answers: str = "dataset"
     max_new_tokens: int | None = None
+    origin: str = "dump"
     format: int = FORMAT
     features: str = FEATURES
     versions: dict[str, str] = field(default_factory=library_versions)

@@ -8,9 +8,9 @@ It knows no target family and no data set.
 
 import time
 from contextlib import closing
-from dataclasses import dataclass
 
-from flashbench.console import clock, note
+from flashbench.console import note
+from flashbench.dump.account import Account
 from flashbench.dump.extract import Extractor
 from flashbench.dump.manifest import Manifest
 from flashbench.dump.plan import Plan, make_plan, pieces, source_name
@@ -27,29 +27,7 @@ from specflash.files import DiskFull
 from specflash.targets import load_ends, target_fingerprint
 
 
-@dataclass
-class DumpSummary:
-    """What became of every sample of the source: total is the sum of the four counts.
-
-    written      extracted in this run
-    skipped      finished before
-    duplicates   same media and text as another sample of the source
-    quarantined  left out, with a reason in quarantine.jsonl
-    """
-
-    total: int
-    written: int = 0
-    skipped: int = 0
-    duplicates: int = 0
-    quarantined: int = 0
-    seconds: float = 0.0
-
-    def __str__(self) -> str:
-        return (f"{self.total} samples: {self.written} written, {self.skipped} finished before, "
-                f"{self.duplicates} repeated, {self.quarantined} in quarantine · {clock(self.seconds)}")
-
-
-def run_dump(settings: Settings) -> DumpSummary:
+def run_dump(settings: Settings) -> Account:
     """Extract what is not in the store yet. Running it again continues.
 
     Raises UserError for an unusable source, for a store made with other settings, when the disk
@@ -68,11 +46,10 @@ def run_dump(settings: Settings) -> DumpSummary:
         bad += plan.bad
         write_quarantine(folder, source_name(settings), bad)
     check_budget(bad, len(dataset), settings.dump.error_budget, folder)
-    summary = DumpSummary(total=len(dataset), written=written, skipped=plan.skipped, quarantined=len(bad),
-                          duplicates=plan.duplicates, seconds=time.monotonic() - started)
-    assert summary.total == written + plan.skipped + plan.duplicates + len(bad), summary
-    note(f"{summary} in {folder}")
-    return summary
+    account = Account(total=len(dataset), written=written, skipped=plan.skipped, quarantined=len(bad),
+                      duplicates=plan.duplicates, seconds=time.monotonic() - started)
+    note(f"{account} in {folder}")
+    return account
 
 
 def _manifest(settings: Settings) -> Manifest:

@@ -30,12 +30,12 @@ class Plan:
 
     todo   id of each unfinished sample -> its index
     media  of each unfinished sample, something that is equal for equal media
-    ids    of all samples of the source, finished ones too
+    ids    of all samples of the source, finished ones too -> index
     """
 
     todo: dict[str, int] = field(default_factory=dict)
     media: dict[str, Hashable] = field(default_factory=dict)
-    ids: set[str] = field(default_factory=set)
+    ids: dict[str, int] = field(default_factory=dict)
     bad: list[Quarantined] = field(default_factory=list)
     skipped: int = 0
     duplicates: int = 0
@@ -57,11 +57,12 @@ def make_plan(settings: Settings, dataset: Dataset, done: Container[str]) -> Pla
 def _place(plan: Plan, sample: _Identity, index: int, done: bool) -> None:
     if sample.id in plan.ids:
         plan.duplicates += 1
-    elif done:
+        return
+    plan.ids[sample.id] = index
+    if done:
         plan.skipped += 1
     else:
         plan.todo[sample.id], plan.media[sample.id] = index, sample.media
-    plan.ids.add(sample.id)
 
 
 def pieces(samples: Iterable[str], media: Mapping[str, Hashable], at_most: int) -> list[list[str]]:

@@ -80,7 +80,7 @@ def test_a_plan_names_finished_and_unfinished_samples_of_its_source_only(weights
     ids = [dataset[index].id for index in range(3)]
     write(settings.dump_folder, features("of-another-source"), features(ids[1]))
     plan = make_plan(settings, dataset, finished(settings.dump_folder))
-    assert plan.ids == set(ids)
+    assert plan.ids == {id: index for index, id in enumerate(ids)}
     assert list(plan.todo) == [ids[0], ids[2]]
 
 
