@@ -8,7 +8,11 @@ sample's rest on top of its cache:
               question and answer of sample 2
 
 Every sample with a picture goes this way, be it the only one of its picture or not: so its features
-do not depend on its neighbours, to the last bit. It knows no store and no draft.
+do not depend on its neighbours, to the last bit. Against one pass over the whole sample they differ as
+any other shape of a pass does: for `llava-smol` in float32, over 103 samples of 638 tokens, by 2·10⁻⁵ of
+their size, and 99.98 % of the numbers are the same once they are bfloat16.
+
+It knows no store and no draft.
 """
 
 from hashlib import sha256

@@ -8,7 +8,7 @@ A clip's file has no ids of the answer: they are looked up among the target's em
 there. Only tensors and plain values are loaded, never a program (`weights_only`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
@@ -40,6 +40,20 @@ class Frame:
     table: Tensor
     visual: frozenset[int]
     max_length: int
+    _places: dict[torch.dtype, dict[int, int]] = field(default_factory=dict, repr=False)
+
+    def ids_of(self, embeds: Tensor) -> Tensor:
+        """The tokens whose embeddings these rows are, number for number. [n, D] -> [n] int64
+
+        Raises UserError where a row is no token's.
+        """
+        table = self.table.to(embeds.dtype)
+        if embeds.dtype not in self._places:
+            self._places[embeds.dtype] = {hash(_bytes_of(row)): id for id, row in reversed(list(enumerate(table)))}
+        ids = [self._places[embeds.dtype].get(hash(_bytes_of(row)), 0) for row in embeds]
+        if not torch.equal(table[ids], embeds):
+            raise UserError("an embedding in it that is none of the target's tokens: dumped from other weights")
+        return torch.tensor(ids, dtype=torch.int64)
 
 
 def read_foreign(path: Path, frame: Frame) -> Features:
@@ -91,7 +105,7 @@ def _ids(entries: dict, hidden: Tensor, embeds: Tensor | None, frame: Frame) -> 
     if ids is None:
         raise UserError("no `input_ids` in it")
     if len(ids) < len(hidden) and "prompt_len" in entries and embeds is not None and len(embeds) == len(hidden):
-        ids = torch.cat([ids, _looked_up(embeds[len(ids):], frame.table)])
+        ids = torch.cat([ids, frame.ids_of(embeds[len(ids):])])
     if len(ids) != len(hidden):
         raise UserError(f"{len(ids)} token ids for {len(hidden)} rows of features")
     if len(ids) > frame.max_length:
@@ -99,18 +113,6 @@ def _ids(entries: dict, hidden: Tensor, embeds: Tensor | None, frame: Frame) -> 
     if len(ids) == 0 or int(ids.min()) < 0 or int(ids.max()) >= len(frame.table):
         raise UserError(f"token ids outside the target's vocabulary of {len(frame.table)}")
     return ids
-
-
-def _looked_up(embeds: Tensor, table: Tensor) -> Tensor:
-    """The ids whose embeddings these rows are. [n, D] -> [n] int64"""
-    rows, places = embeds.float(), []
-    for row in rows:
-        distances = (table - row).norm(dim=1)                                        # [V]
-        best = int(distances.argmin())
-        if distances[best] > CLOSE * row.norm():
-            raise UserError("an embedding in it that is none of the target's tokens: dumped from other weights")
-        places.append(best)
-    return torch.tensor(places, dtype=torch.int64)
 
 
 def _answer_mask(entries: dict, length: int) -> Tensor:
@@ -165,5 +167,9 @@ def _spans(ids: Tensor, visual: frozenset[int]) -> tuple[Span, ...]:
 def _id(ids: Tensor, features: Tensor) -> str:
     """32 hex digits of what is in the file: its pictures and text are not known."""
     digest = sha256(ids.numpy().tobytes())
-    digest.update(features.contiguous().view(torch.uint8).numpy())
+    digest.update(_bytes_of(features))
     return digest.hexdigest()[:32]
+
+
+def _bytes_of(numbers: Tensor) -> bytes:
+    return numbers.contiguous().view(torch.uint8).numpy().tobytes()

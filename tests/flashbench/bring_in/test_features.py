@@ -120,6 +120,14 @@ class Program:
         return Path.touch, (Path("a-program-ran"),)
 
 
+def test_a_clip_of_other_weights_is_found_by_its_answers_embeddings(settings, table):
+    other = clip(table)
+    other["input_emb"] = other["input_emb"] + 1
+    account, = run_import(settings, [save(settings, a=other)])
+    assert account.quarantined == 1
+    assert "none of the target's tokens" in read_quarantine(settings.dump_folder)[0].reason
+
+
 def without(name: str, **changed: object) -> dict:
     return {key: value for key, value in (eagle() | changed).items() if key != name}
 
