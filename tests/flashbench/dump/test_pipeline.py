@@ -14,6 +14,8 @@ from flashbench.dump.quarantine import read_quarantine
 from flashbench.dump.read import open_source
 from flashbench.dump.shards import piece_name
 from flashbench.dump.store import FeatureStore
+from flashbench.regenerate import run_regenerate
+from flashbench.settings import Settings
 from specflash.decoding import generate
 from specflash.drafts.vanilla import Vanilla
 from specflash.errors import UserError
@@ -175,5 +177,14 @@ def test_the_targets_own_answers_are_stored_and_not_the_data_sets(weights, sourc
         prompt = target.encode(question)
         said = generate(target, Vanilla(Vanilla.Config(width=target.width)), prompt, Sampling(max_new_tokens=7)).ids
         assert store.read(question.id).ids.tolist() == prompt.ids[0].tolist() + said
+    answers = {entry["id"]: entry["conversations"][1]["value"] for entry in regenerated(settings)}
+    assert answers == {id: target.decode(store.answer_ids(id).tolist()).strip() for id in store.ids()}
     with pytest.raises(UserError, match=r"made with other settings .*answers target → dataset"):
         run_dump(settings.model_copy(update={"dump": settings.dump.model_copy(update={"answers": "dataset"})}))
+
+
+def regenerated(settings: Settings) -> list[dict]:
+    """The same answers as a data set: entries of `specflash regenerate`, by the same actors."""
+    account = run_regenerate(settings)
+    assert (account.written, account.quarantined, account.duplicates) == (GOOD + 2, 1, 1)
+    return json.loads((settings.regenerated_folder / "llava_instruct_train.json").read_text())
