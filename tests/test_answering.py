@@ -118,7 +118,7 @@ def test_each_sample_may_choose_its_tokens_in_its_own_way(target, samples, answe
     said = talks[1].features()
     assert said.ids.tolist() != answered[1].ids.tolist()
     assert [turn.question for turn in talks[1].turns] == list(QUESTIONS[1])
-    assert talks[1].cut == [LIMIT == int(said.answer_mask.sum())]
+    assert talks[1].cut == [int(said.answer_mask.sum()) == LIMIT]
 
 
 def test_nothing_to_answer_is_no_answer(target):
