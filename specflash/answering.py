@@ -1,14 +1,15 @@
-"""The target answers the questions of several samples itself, greedily; its features come with the answers.
+"""The target answers the questions of several samples itself; its features come with the answers.
 
 A draft is judged on what the target says, so this is the text to train it on (DFlash, ViSpec and
 MASSV all report so); the answers of a data set are somebody else's. It knows no draft.
 
-    each sample alone   the picture and its first question       one pass, no logits but the last
+    each sample alone   its visual prefix (specflash/prefix.py)  one pass; copied where a sample before it has the same
+                        its first question                       one pass of few rows, no logits but the last
     all together        one token of every answer per pass       a pass costs little more than one row
     each sample alone   the next question, behind the answer     one pass of few rows
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -16,35 +17,50 @@ from torch import Tensor
 
 from specflash.cache import causal_mask
 from specflash.errors import UserError
+from specflash.prefix import prefix_key
 from specflash.records import Features, Output, Prompt, Sample, Turn
 from specflash.shared_cache import SharedCache, together_mask
 from specflash.targets.base import Target
 
+Choose = Callable[[Tensor], int]
+"""The next token, given logits [V]."""
 
-@torch.inference_mode()
+
 def answer_together(target: Target, samples: Sequence[Sample], max_new_tokens: int,
                     max_length: int) -> list[Features | UserError]:
-    """Each sample's questions with the target's own greedy answers; answers it brought along are not read.
+    """The features of each sample's questions with the target's own greedy answers, or why it has none (`converse`)."""
+    talks = converse(target, samples, max_new_tokens, max_length)
+    return [talk.features() if isinstance(talk, Talk) else talk for talk in talks]
+
+
+@torch.inference_mode()
+def converse(target: Target, samples: Sequence[Sample], max_new_tokens: int, max_length: int,
+             choose: Sequence[Choose | None] | None = None) -> "list[Talk | UserError]":
+    """The target answers each sample's questions; answers these brought along are not read.
 
     max_new_tokens  limit of one answer; one that reaches it ends there, without an end token
     max_length      limit of a sample's tokens. A conversation ends early where it would be longer
+    choose          per sample, how its tokens are chosen; None, there or for all: greedily
 
-    Returns per sample its features, or why it has none: a picture that is not one, or a first
+    Returns per sample its conversation, or why it has none: a picture that is not one, or a first
     question that leaves no room for an answer.
     """
-    talks: list[_Talk | UserError] = [_begin(target, sample, max_length) for sample in samples]
-    going = [talk for talk in talks if isinstance(talk, _Talk)]
+    ways = choose or [None] * len(samples)
+    talks = [_begin(target, sample, max_length, way) for sample, way in zip(samples, ways, strict=True)]
+    going = [talk for talk in talks if isinstance(talk, Talk)]
     if going:
         _Room(target, going, max_new_tokens, max_length).run()
-    return [talk.features() if isinstance(talk, _Talk) else talk for talk in talks]
+    return talks
 
 
 @dataclass
-class _Talk:
+class Talk:
     """One sample's conversation so far: what is in the cache, and what comes next.
 
     prompt    of the question that is being answered
+    choose    how its tokens are chosen; None: greedily
     turns     exchanges that are over
+    cut       per exchange that is over, whether its answer was ended by a limit
     ids, rows, spoken   per token in the cache: its id, its feature [n, D] in pieces, whether it
               belongs to an answer
     pending   the answer's next token, not in the cache yet; None between answers
@@ -52,7 +68,9 @@ class _Talk:
 
     sample: Sample
     prompt: Prompt
+    choose: Choose | None = None
     turns: list[Turn] = field(default_factory=list)
+    cut: list[bool] = field(default_factory=list)
     ids: list[int] = field(default_factory=list)
     rows: list[Tensor] = field(default_factory=list)
     spoken: list[bool] = field(default_factory=list)
@@ -66,6 +84,10 @@ class _Talk:
     @property
     def over(self) -> bool:
         return len(self.turns) == len(self.sample.turns)
+
+    def next(self, logits: Tensor, best: int) -> int:
+        """The token to say after logits [V], whose largest is that of `best`."""
+        return best if self.choose is None else self.choose(logits)
 
     def take(self, ids: list[int], features: Tensor, spoken: list[bool]) -> None:
         """Tokens that went into the cache. features [n, D]"""
@@ -84,20 +106,20 @@ class _Talk:
                         spans=self.prompt.spans, answer_mask=torch.tensor(self.spoken))
 
 
-def _begin(target: Target, sample: Sample, max_length: int) -> _Talk | UserError:
+def _begin(target: Target, sample: Sample, max_length: int, choose: Choose | None) -> Talk | UserError:
     try:
         prompt = target.encode(replace(sample, turns=(Turn(sample.turns[0].question),)))
     except UserError as error:
         return error
     if prompt.length >= max_length:
         return UserError(f"{prompt.length} tokens leave no room for an answer in dump.max_length={max_length}")
-    return _Talk(sample, prompt)
+    return Talk(sample, prompt, choose)
 
 
 class _Room:
     """Talks that share a cache. Slot i of the cache belongs to `going[i]`; who is done makes room."""
 
-    def __init__(self, target: Target, talks: list[_Talk], max_new_tokens: int, max_length: int):
+    def __init__(self, target: Target, talks: list[Talk], max_new_tokens: int, max_length: int):
         self.target, self.max_new_tokens = target, max_new_tokens
         self.going = list(talks)
         self.length = min(max_length, max(_tokens_at_most(target, talk, max_new_tokens) for talk in talks))
@@ -105,24 +127,41 @@ class _Room:
         self.mask = causal_mask(self.length, target.device)
 
     def run(self) -> None:
+        slots: dict[str, int] = {}
         for slot, talk in enumerate(self.going):
+            if talk.prompt.prefix:
+                self._see(slot, slots.setdefault(prefix_key(talk.prompt), slot))
             self._ask(slot, talk)
         while self.going:
             self._speak()
             for slot in reversed(range(len(self.going))):
                 self._after(slot)
 
-    def _ask(self, slot: int, talk: _Talk) -> None:
+    def _see(self, slot: int, first: int) -> None:
+        """Put the talk's visual prefix into its slot, from slot `first` where that is another one."""
+        talk, prompt, rows = self.going[slot], self.going[slot].prompt, self.going[slot].prompt.prefix
+        if first == slot:
+            embeds = self.target.embed_prompt(prompt)[:, :rows]                        # [1, P, D]
+            features = self._pass(slot, embeds, prompt, 0, keep=0).features[0]
+        else:
+            self.cache.move(first, slot, held=rows)
+            features = self.going[first].rows[0]
+        talk.take(prompt.ids[0, :rows].tolist(), features, prompt.answer_mask[0, :rows].tolist())
+
+    def _ask(self, slot: int, talk: Talk) -> None:
         """Put the prompt's tokens that the cache does not hold into it, and draw the answer's first token."""
         known, prompt = len(talk.ids), talk.prompt
-        embeds = self.target.embed(prompt.ids[:, known:]) if known else self.target.embed_prompt(prompt)
+        output = self._pass(slot, self.target.embed(prompt.ids[:, known:]), prompt, known, keep=1)
+        talk.take(prompt.ids[0, known:].tolist(), output.features[0], prompt.answer_mask[0, known:].tolist())
+        talk.pending, talk.answer = talk.next(output.logits[0, -1], int(output.logits[0, -1].argmax())), []
+
+    def _pass(self, slot: int, embeds: Tensor, prompt: Prompt, known: int, keep: int) -> Output:
+        """One request's rows [1, R, D] behind the `known` ones that its slot holds."""
         rows = embeds.shape[1]
         # No mask behind nothing: plain causal attention is cheaper than a masked one.
         mask = self.mask[known:known + rows, :known + rows][None, None] if known else None
-        output = self.target.forward(embeds, self.cache.one(slot, known),
-                                     self.target.positions(prompt, known, rows), mask, keep=1)
-        talk.take(prompt.ids[0, known:].tolist(), output.features[0], prompt.answer_mask[0, known:].tolist())
-        talk.pending, talk.answer = int(output.logits[0, -1].argmax()), []
+        return self.target.forward(embeds, self.cache.one(slot, known),
+                                   self.target.positions(prompt, known, rows), mask, keep)
 
     def _speak(self) -> None:
         """One token of every answer."""
@@ -133,13 +172,14 @@ class _Room:
         output: Output = self.target.forward(self.target.embed(ids), self.cache.together(places),
                                              positions, together_mask(places), keep=1)
         best = output.logits[:, -1].argmax(-1).tolist()                                # [n]
-        for number, (talk, token) in enumerate(zip(self.going, best, strict=True)):
+        for number, talk in enumerate(self.going):
             said = talk.pending
             talk.take([said], output.features[number], [True])
             talk.answer.append(said)
-            talk.pending = None if said in self.target.end_ids or self._full(talk) else token
+            over = said in self.target.end_ids or self._full(talk)
+            talk.pending = None if over else talk.next(output.logits[number, -1], best[number])
 
-    def _full(self, talk: _Talk) -> bool:
+    def _full(self, talk: Talk) -> bool:
         return len(talk.answer) == self.max_new_tokens or len(talk.ids) == self.length
 
     def _after(self, slot: int) -> None:
@@ -148,6 +188,7 @@ class _Room:
         if talk.pending is not None:
             return
         talk.turns.append(Turn(talk.question, self.target.decode(talk.answer).strip()))
+        talk.cut.append(talk.answer[-1] not in self.target.end_ids)
         if not talk.over and self._next(talk):
             self._ask(slot, talk)
             return
@@ -156,7 +197,7 @@ class _Room:
             self.cache.move(len(self.going), slot, held=len(last.ids))
             self.going[slot] = last
 
-    def _next(self, talk: _Talk) -> bool:
+    def _next(self, talk: Talk) -> bool:
         """Set the next question behind the conversation; False where it would leave no room for an answer."""
         prompt = self.target.encode(replace(talk.sample, turns=(*talk.turns, Turn(talk.question))))
         if prompt.length >= self.length:
@@ -167,7 +208,7 @@ class _Room:
         return True
 
 
-def _tokens_at_most(target: Target, talk: _Talk, max_new_tokens: int) -> int:
+def _tokens_at_most(target: Target, talk: Talk, max_new_tokens: int) -> int:
     """Room that a whole conversation needs, its later questions with all that the template puts around them."""
     *first, last = talk.sample.turns
     asked = (*(Turn(turn.question, "") for turn in first), Turn(last.question))

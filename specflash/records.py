@@ -70,6 +70,11 @@ Span = tuple[int, int]
 """(start, length) of one picture's visual tokens among the token ids."""
 
 
+def prefix_of(spans: tuple[Span, ...]) -> int:
+    """Length of the visual prefix: all tokens up to the end of the last picture; 0 without one."""
+    return max((start + length for start, length in spans), default=0)
+
+
 @dataclass(frozen=True)
 class Prompt:
     """A sample in the target's own terms, made by `Target.encode`.
@@ -88,6 +93,10 @@ class Prompt:
     @property
     def length(self) -> int:
         return self.ids.shape[1]
+
+    @property
+    def prefix(self) -> int:
+        return prefix_of(self.spans)
 
 
 @dataclass(frozen=True)
@@ -117,6 +126,10 @@ class Features:
     features: Tensor
     spans: tuple[Span, ...]
     answer_mask: Tensor
+
+    @property
+    def prefix(self) -> int:
+        return prefix_of(self.spans)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from specflash.answering import answer_together
+from specflash.answering import answer_together, converse
 from specflash.decoding import generate
 from specflash.drafts.vanilla import Vanilla
 from specflash.errors import UserError
@@ -98,6 +98,27 @@ def test_bad_samples_say_why_and_the_others_are_answered(target, samples, answer
     assert isinstance(results[0], UserError)
     assert results[1].ids.tolist() == answered[0].ids.tolist()
     assert str(results[2]) == f"{length} tokens leave no room for an answer in dump.max_length={length}"
+
+
+def test_samples_of_one_picture_look_at_it_once_and_answer_as_alone(target, samples, monkeypatch):
+    same = [replace(sample, images=samples[0].images) for sample in samples]
+    alone_each = [answer_together(target, [sample], LIMIT, 512)[0] for sample in same]
+    looks, embed_prompt = [], target.embed_prompt
+    monkeypatch.setattr(target, "embed_prompt", lambda prompt: looks.append(1) or embed_prompt(prompt))
+    together = answer_together(target, same, LIMIT, 512)
+    assert len(looks) == 1
+    for mine, its in zip(together, alone_each, strict=True):
+        assert torch.equal(mine.ids, its.ids)
+        assert torch.equal(mine.features[: mine.prefix], together[0].features[: mine.prefix])
+
+
+def test_each_sample_may_choose_its_tokens_in_its_own_way(target, samples, answered):
+    talks = converse(target, samples[:2], LIMIT, 512, [None, lambda logits: int(logits.argmin())])
+    assert talks[0].features().ids.tolist() == answered[0].ids.tolist()
+    said = talks[1].features()
+    assert said.ids.tolist() != answered[1].ids.tolist()
+    assert [turn.question for turn in talks[1].turns] == list(QUESTIONS[1])
+    assert talks[1].cut == [int(said.answer_mask.sum()) == LIMIT]
 
 
 def test_nothing_to_answer_is_no_answer(target):

@@ -46,12 +46,12 @@ def start(context: typer.Context,
 
 
 def _verb(example: str, writes: str) -> Callable[[Callable], Callable]:
-    """Register a verb whose --help ends with an example and with what it leaves behind.
+    """Register the verb that the example begins with; its --help ends with that and with what it leaves behind.
 
     A verb imports its stage when it runs, and after the settings were read: --help and a
     wrong setting answer at once, without waiting for torch and Ray.
     """
-    return app.command(epilog=f"Example:  specflash {example}\n\nWrites:  {writes}")
+    return app.command(example.partition(" ")[0], epilog=f"Example:  specflash {example}\n\nWrites:  {writes}")
 
 
 @_verb("demo --fast", "the whole run folder: data, features, drafts, verdicts, summary.json, report.html;\n"
@@ -85,6 +85,49 @@ def dump(config: Config = DEMO, overrides: Overrides = None) -> None:
     settings = load_settings(config, overrides or ())
     from flashbench.dump import run_dump
     run_dump(settings)
+
+
+@_verb("plan dump.source.limit=1000", "RUN/plan.json; exits with 1 when the disk has no room for the dump")
+def plan(config: Config = DEMO, overrides: Overrides = None,
+         samples: Annotated[int, typer.Option(min=1, help="How many samples of the source are looked at.")] = 8,
+         probe: Annotated[bool, typer.Option(
+             "--probe/--no-probe", help="Run them through the target for the time; else only its processor is "
+                                        "loaded.")] = True) -> None:
+    """Say what a dump will take, before it runs: bytes, shards, time, memory, and whether the disk has room."""
+    settings = load_settings(config, overrides or ())
+    from flashbench.plan import run_plan
+    _exit_unless(run_plan(settings, samples, probe))
+
+
+@_verb("verify-dump --recompute 4", "nothing; exits with 1 when stored features are damaged or not the target's")
+def verify_dump(config: Config = DEMO, overrides: Overrides = None,
+                recompute: Annotated[int, typer.Option(
+                    min=0, help="So many samples run through the target again; 0 checks the bytes only.")] = 1) -> None:
+    """Check a dump: every sample against its checksum, and a few against the target itself."""
+    settings = load_settings(config, overrides or ())
+    from flashbench.verify_dump import run_verify_dump
+    _exit_unless(run_verify_dump(settings, recompute))
+
+
+@_verb("regenerate regenerate.sampled=0.25",
+       "RUN/regenerated/llava_instruct_SPLIT.json and SPLIT.jsonl, a journal and a quarantine beside them")
+def regenerate(config: Config = DEMO, overrides: Overrides = None) -> None:
+    """Have the target answer the questions of `dump.source`, greedily or in part sampled, into a data set."""
+    settings = load_settings(config, overrides or ())
+    from flashbench.regenerate import run_regenerate
+    run_regenerate(settings)
+
+
+@_verb("import --from dumps/eagle\n\nExample:  specflash import --from flashsd-answers.jsonl run=runs/flashsd",
+       "features (.ckpt, .pt) into the store RUN/features; answers (.jsonl) into RUN/imported, for `specflash compare`")
+def import_(config: Config = DEMO, overrides: Overrides = None,
+            sources: Annotated[list[Path] | None, typer.Option(
+                "--from", metavar="PATH", show_default=False,
+                help="A file, or a folder with all that is below it (repeatable).")] = None) -> None:
+    """Take over feature dumps of FlashSD and EAGLE, and answer files of EAGLE, Spec-Bench and FlashSD."""
+    settings = load_settings(config, overrides or ())
+    from flashbench.bring_in import run_import
+    run_import(settings, sources or [])
 
 
 @_verb("train --draft specflash train.lr=3e-4", "checkpoints; config.json and model.safetensors under RUN/drafts")

@@ -65,8 +65,21 @@ class DumpSettings(Section):
     decoders: int = Field(1, ge=1)
     batch: int = Field(4, ge=1)
     shard_mb: int = Field(64, ge=1)
+    reserve_mb: int = Field(1024, ge=0, description="MiB of the disk that a dump leaves free; it stops before")
     error_budget: float = Field(0.05, ge=0, le=1)
     max_length: int = Field(2048, ge=1)
+
+
+class RegenerateSettings(Section):
+    """The target's own answers to the questions of `dump.source`, as a data set. All else is as `dump` says it.
+
+    sampled      share of the samples that is answered at `temperature`, the others greedily; which they are, and
+                 what is drawn, follows from `seed` and the sample
+    """
+
+    sampled: float = Field(0.0, ge=0, le=1)
+    temperature: float = Field(1.0, gt=0)
+    seed: Seed = 0
 
 
 class TrainSettings(Section):
@@ -209,6 +222,7 @@ class Settings(Section):
     target: TargetSettings = TargetSettings()
     scenes: ScenesSettings = ScenesSettings()
     dump: DumpSettings
+    regenerate: RegenerateSettings = RegenerateSettings()
     drafts: dict[str, dict[str, Any]] = {"eagle": {}, "specflash": {}}
     train: TrainSettings = TrainSettings()
     verify: VerifySettings = VerifySettings()
@@ -235,6 +249,10 @@ class Settings(Section):
     @property
     def dump_folder(self) -> Path:
         return self.run / "features"
+
+    @property
+    def regenerated_folder(self) -> Path:
+        return self.run / "regenerated"
 
     def draft_folder(self, draft: str) -> Path:
         return self.run / "drafts" / draft

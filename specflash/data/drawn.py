@@ -2,7 +2,8 @@
 
     train2017/000000000004.jpg  val2017/…        pictures (the test pictures are in val2017)
     annotations/captions_train2017.json  …       COCO's captions format, five captions a picture
-    llava_instruct_train.json  …_test.json       LLaVA-Instruct, one entry a picture
+    llava_instruct_train.json  …_test.json       LLaVA-Instruct, one entry a picture, as in LLaVA-1.5's mix
+    llava_instruct_train_apart.json  …           the same exchanges as entries of their own, like LLaVA-Instruct-150K's
     truth_train.json  truth_test.json            what is really there, for grading
 
 The number in a picture's name is its scene's seed; its captions and its conversation follow from that.
@@ -75,6 +76,7 @@ def write_scenes(folder: Path, train: int, test: int, seed: int,
         coco, talk = _coco(scenes), [instruction(scene) for scene in scenes]
         _write_json(folder / "annotations" / f"captions_{COCO_NAME[split]}.json", coco)
         _write_json(folder / f"llava_instruct_{split}.json", talk)
+        _write_json(folder / f"llava_instruct_{split}_apart.json", [part for entry in talk for part in apart(entry)])
         _write_json(folder / f"truth_{split}.json", [_truth(scene) for scene in scenes])
         counts |= {split: count, f"captions_{split}": len(coco["annotations"]), f"instruct_{split}": len(talk)}
     return counts
@@ -118,6 +120,15 @@ def instruction(scene: Scene) -> dict:
              "detail and conversation": lambda: [detail(scene, rng), *conversation(scene, rng)[:2]],
              "reasoning": lambda: [reasoning(scene, rng), detail(scene, rng)]}[begun]()
     return {"id": f"{scene.seed:012d}", "image": file_name(scene), "conversations": list(_messages(turns))}
+
+
+def apart(entry: dict) -> list[dict]:
+    """Each exchange of a LLaVA-Instruct entry as an entry about the same picture."""
+    said = entry["conversations"]
+    exchanges = [(question["value"].removeprefix("<image>\n"), answer["value"])
+                 for question, answer in zip(said[::2], said[1::2], strict=True)]
+    return [{**entry, "id": f"{entry['id']}-{number}", "conversations": list(_messages([exchange]))}
+            for number, exchange in enumerate(exchanges)]
 
 
 def _messages(turns: list[tuple[str, str]]) -> Iterator[dict[str, str]]:

@@ -10,7 +10,7 @@ from specflash.catalogue import pick
 from specflash.errors import UserError
 from specflash.smol.llava_smol import llava_smol_folder
 from specflash.targets.base import Ends, Target
-from specflash.targets.folder import folder_fingerprint
+from specflash.targets.folder import folder_fingerprint, load_hollow, parameters_in, placeholder_ids
 from specflash.targets.llava import Llava
 
 Default = Callable[[], Path]
@@ -38,6 +38,27 @@ def load_target(name: str, weights: str | None = None, dtype: str = "float32",
     """
     family, _ = pick(TARGETS, name, "target")
     return family.load(name, _folder(name, weights), DTYPES[dtype], _device(device), plain)
+
+
+def load_encoder(name: str, weights: str | None = None) -> Target:
+    """The target without its weights: it encodes samples and can run nothing. Raises UserError as `load_target`."""
+    family, _ = pick(TARGETS, name, "target")
+    folder = _folder(name, weights)
+    target = family(name, *load_hollow(folder), folder_fingerprint(folder))
+    target.device = torch.device("cpu")
+    return target
+
+
+def visual_ids(name: str, weights: str | None = None) -> frozenset[int]:
+    """Token ids that stand for a visual token, of a picture or of a clip, without loading the target."""
+    pick(TARGETS, name, "target")
+    return placeholder_ids(_folder(name, weights))
+
+
+def weights_bytes(name: str, weights: str | None = None, dtype: str = "float32") -> int:
+    """Bytes of the target's parameters in `dtype`, from the sizes its files state."""
+    pick(TARGETS, name, "target")
+    return parameters_in(_folder(name, weights)) * DTYPES[dtype].itemsize
 
 
 def load_ends(name: str, weights: str | None = None, dtype: str = "float32") -> Ends:

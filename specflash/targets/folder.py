@@ -5,6 +5,7 @@ It knows no prompt and no forward pass.
 
 import json
 from hashlib import sha256
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,20 @@ def load_whole(folder: Path, dtype: torch.dtype,
     return model, processor
 
 
+def load_hollow(folder: Path) -> tuple[torch.nn.Module, Any]:
+    """The model without memory for its weights, and the processor: enough to encode a sample."""
+    try:
+        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
+        with torch.device("meta"):
+            model = transformers.AutoModelForImageTextToText.from_config(config)
+        processor = transformers.AutoProcessor.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
+        raise UserError(f"{folder} holds no model whose processor loads: {one_line(error)}") from None
+    if (folder / "generation_config.json").is_file():
+        model.generation_config = transformers.GenerationConfig.from_pretrained(folder, local_files_only=True)
+    return model, processor
+
+
 def _check_kind(folder: Path) -> None:
     path = folder / "config.json"
     try:
@@ -46,6 +61,15 @@ def _check_kind(folder: Path) -> None:
     if kind != "llava":
         raise UserError(f"{folder} holds no LLaVA model: {path.name} says model_type `{kind}`, not `llava`; set "
                         "target.weights to another folder")
+
+
+PLACEHOLDERS = ("image_token_id", "image_token_index", "video_token_id", "video_token_index")
+
+
+def placeholder_ids(folder: Path) -> frozenset[int]:
+    """What config.json says of them, under the names that the families use."""
+    config = json.loads((folder / "config.json").read_bytes())
+    return frozenset(config[name] for name in PLACEHOLDERS if isinstance(config.get(name), int))
 
 
 def folder_fingerprint(folder: Path) -> str:
@@ -79,6 +103,18 @@ def _stated_fingerprint(path: Path) -> str:
         raise UserError(f"{path} is damaged: copy the folder {path.parent} again; if it lies in the cache of "
                         "specflash, move it away and it is made again")
     return fingerprint
+
+
+def parameters_in(folder: Path) -> int:
+    """How many numbers the folder's tensors have, from the headers of its weights files."""
+    total = 0
+    for path in sorted(folder.glob("*.safetensors")):
+        try:
+            with safe_open(path, framework="pt") as file:
+                total += sum(prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
+        except SafetensorError as error:
+            raise UserError(f"{path} is damaged ({one_line(error)}): copy or download it again") from None
+    return total
 
 
 def find_tensors(folder: Path, endings: tuple[str, ...]) -> dict[str, Tensor]:

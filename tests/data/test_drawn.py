@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 from PIL import Image
 
+from specflash.data import open_dataset
 from specflash.data.drawn import TEST_SEED, captions, instruction, read_truth, scene_seeds, write_scenes
 from specflash.data.grading import f1, grade
 from specflash.data.scenes import draw_scene
@@ -28,7 +29,8 @@ def files(folder):
 def test_layout_and_counts(folder):
     assert sorted(name for name in files(folder) if name.endswith(".json")) == [
         "annotations/captions_train2017.json", "annotations/captions_val2017.json", "llava_instruct_test.json",
-        "llava_instruct_train.json", "truth_test.json", "truth_train.json"]
+        "llava_instruct_test_apart.json", "llava_instruct_train.json", "llava_instruct_train_apart.json",
+        "truth_test.json", "truth_train.json"]
     assert len(list((folder / "train2017").glob("*.jpg"))) == 8
     assert len(list((folder / "val2017").glob("*.jpg"))) == 4
     assert write_scenes(folder, train=8, test=4, seed=0) == {
@@ -103,6 +105,13 @@ def test_answers_are_long_enough_on_average():
     words = [sum(len(message["value"].split()) for message in instruction(draw_scene(seed))["conversations"]
                  if message["from"] == "gpt") for seed in range(200)]
     assert sum(words) / len(words) > 52  # a word is 1.15 tokens or more
+
+
+def test_exchanges_apart_are_those_of_the_conversations(folder):
+    whole, single = (open_dataset("llava-instruct", folder, split) for split in ("train", "train_apart"))
+    together = [(whole.entry(index)[0], turn) for index in range(len(whole)) for turn in whole.entry(index)[1]]
+    assert [(pictures, turn) for pictures, (turn,) in map(single.entry, range(len(single)))] == together
+    assert len(single) > len(whole)
 
 
 def test_splits_and_seeds_never_overlap():

@@ -16,9 +16,14 @@ from specflash.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = str(ROOT / "jobs/configs/demo.yaml")
-VERBS = ("demo", "doctor", "prepare", "dump", "train", "verify", "bench", "compare", "serve")
+VERBS = ("demo", "doctor", "prepare", "dump", "plan", "verify-dump", "regenerate", "import", "train", "verify", "bench",
+         "compare", "serve")
 JOBS = tuple(verb for verb in VERBS if verb not in ("doctor", "compare"))
-STAGES = {verb: f"flashbench.{verb}" for verb in VERBS}
+STAGES = {verb: f"flashbench.{verb.replace('-', '_')}" for verb in VERBS} | {"import": "flashbench.bring_in"}
+
+
+def run_of(verb: str) -> str:
+    return f"run_{verb.replace('-', '_')}"
 
 
 def exit_code(*argv: str) -> int:
@@ -40,7 +45,7 @@ def stage(monkeypatch):
             return result
 
         module = ModuleType(STAGES[verb])
-        setattr(module, f"run_{verb}", run)
+        setattr(module, run_of(verb), run)
         monkeypatch.setitem(sys.modules, STAGES[verb], module)
         return calls
     return install
@@ -60,8 +65,8 @@ def test_help_has_an_example_and_says_what_is_written(verb, capsys):
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verbs_stage_is_where_the_command_line_looks_for_it(verb):
-    module = __import__(STAGES[verb], fromlist=[f"run_{verb}"])
-    assert callable(getattr(module, f"run_{verb}"))
+    module = __import__(STAGES[verb], fromlist=[run_of(verb)])
+    assert callable(getattr(module, run_of(verb)))
 
 
 @pytest.mark.parametrize("verb", JOBS)
@@ -95,6 +100,17 @@ def test_a_part_of_the_drafts_can_be_asked_for(stage, verb):
         everything, everything, ("vanilla", "specflash", "ngram")]
 
 
+def test_plan_verify_dump_and_import_take_their_options(stage):
+    planned, checked, imported = stage("plan"), stage("verify-dump"), stage("import")
+    exit_code("plan", "-c", DEMO, "--samples", "3", "--no-probe")
+    exit_code("plan", "-c", DEMO)
+    exit_code("verify-dump", "-c", DEMO, "--recompute", "0")
+    exit_code("import", "-c", DEMO, "--from", "a", "--from", "b.jsonl")
+    assert [rest for _, *rest in planned] == [[3, False], [8, True]]
+    assert [rest for _, *rest in checked] == [[0]]
+    assert [rest for _, *rest in imported] == [[[Path("a"), Path("b.jsonl")]]]
+
+
 def test_compare_takes_its_results_in_order(stage):
     calls = stage("compare")
     exit_code("compare", "a", "b.parquet", "c.jsonl", "--tolerance", "0.1", "--method", "eagle", "--strict")
@@ -105,7 +121,8 @@ def test_compare_takes_its_results_in_order(stage):
 
 @pytest.mark.parametrize(("verb", "verdict", "code"), [
     ("verify", True, 0), ("verify", False, 1), ("doctor", True, 0), ("doctor", False, 1),
-    ("compare", True, 0), ("compare", False, 1)])
+    ("compare", True, 0), ("compare", False, 1), ("plan", True, 0), ("plan", False, 1), ("verify-dump", True, 0),
+    ("verify-dump", False, 1)])
 def test_a_bad_verdict_is_an_exit_code(stage, verb, verdict, code):
     stage(verb, verdict)
     arguments = {"doctor": [], "compare": ["runs/before", "runs/after"]}
@@ -211,9 +228,10 @@ def test_help_loads_neither_torch_nor_ray():
 @pytest.mark.parametrize("verb", JOBS)
 def test_a_job_is_the_verb_of_its_name(verb, stage, monkeypatch):
     calls = stage(verb)
-    monkeypatch.setattr(sys, "argv", [f"jobs/{verb}.py", "--config", DEMO, "train.epochs=3"])
+    job = f"jobs/{verb.replace('-', '_')}.py"
+    monkeypatch.setattr(sys, "argv", [job, "--config", DEMO, "train.epochs=3"])
     with pytest.raises(SystemExit, match="0"):
-        runpy.run_path(str(ROOT / f"jobs/{verb}.py"), run_name="__main__")
+        runpy.run_path(str(ROOT / job), run_name="__main__")
     (settings, *_), = calls
     assert settings.train.epochs == 3
 

@@ -6,13 +6,13 @@ Who only reads the store (`flashbench.dump.store`) needs no Ray, so this file im
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from flashbench.dump.pipeline import DumpSummary
+    from flashbench.dump.account import Account
     from flashbench.settings import Settings
 
 __all__ = ["run_dump"]
 
 
-def run_dump(settings: "Settings") -> "DumpSummary":
+def run_dump(settings: "Settings") -> "Account":
     """See `flashbench.dump.pipeline.run_dump`."""
     from flashbench.dump.pipeline import run_dump
     return run_dump(settings)

@@ -12,13 +12,14 @@ import ray
 import torch
 
 from flashbench.dump.rows import BAD, FULL, OUTCOME_SCHEMA, STORED, to_sample
-from flashbench.dump.shards import ShardWriter, Writer, piece_name
+from flashbench.dump.shards import Limits, ShardWriter, Writer, piece_name
 from flashbench.lock import holder
 from flashbench.ray_session import use_threads
 from flashbench.settings import Settings
 from specflash.answering import answer_together
 from specflash.errors import UserError
 from specflash.files import DiskFull
+from specflash.prefix import FeaturePasses
 from specflash.records import Features, Sample
 from specflash.targets import load_target
 from specflash.targets.base import Target
@@ -33,47 +34,46 @@ def load_for_actor(settings: Settings) -> Target:
     return load_target(settings.target.name, settings.target.weights, settings.target.dtype, device)
 
 
-@torch.inference_mode()
-def extract(target: Target, sample: Sample, max_length: int) -> Features:
-    """One forward pass without cache over the whole sample, exactly as prefill does it.
+def extract(passes: FeaturePasses, sample: Sample, max_length: int) -> Features:
+    """The sample through the target, its visual prefix first and the rest on top (specflash/prefix.py).
 
     Raises UserError where the sample cannot be trained on.
     """
-    prompt = target.encode(sample)
+    prompt = passes.target.encode(sample)
     if prompt.length > max_length:
         raise UserError(f"{prompt.length} tokens are more than dump.max_length={max_length}")
     if not prompt.answer_mask.any():
         raise UserError("no answer token to train on")
-    embeds = target.embed_prompt(prompt)                                     # [1, L, D]
-    positions = target.positions(prompt, 0, prompt.length)
-    output = target.forward(embeds, cache=None, positions=positions, mask=None, keep=0)
     return Features(id=sample.id, ids=prompt.ids[0].cpu(),
-                    features=output.features[0].to("cpu", torch.bfloat16),   # [L, D]
+                    features=passes.features(prompt).to("cpu", torch.bfloat16),  # [L, D]
                     spans=prompt.spans, answer_mask=prompt.answer_mask[0].cpu())
 
 
 class Extractor:
-    """Holds a frozen target for `map_batches`. One call writes its own shards, whole.
+    """Holds a frozen target for `map_batches`. Each piece of work has its own shards, whole.
 
     Ray Data tells an actor neither that a call is its last one nor when the stream ends, so a
-    shard never outlives the call that began it: nothing is left to flush.
+    shard never outlives the piece that began it: nothing is left to flush.
     """
 
     def __init__(self, settings: Settings):
         self.settings = settings
         self.holder = holder(settings.dump_folder)
         self.target = load_for_actor(settings)
+        self.passes = FeaturePasses(self.target)
         gpus = tuple(str(gpu) for gpu in ray.get_gpu_ids())
         self.writer = Writer(pid=os.getpid(), gpus=gpus, device=str(self.target.device))
 
     def __call__(self, batch: pa.Table) -> pa.Table:
-        return pa.Table.from_pylist(list(self._outcomes(batch.to_pylist())), schema=OUTCOME_SCHEMA)
+        outcomes = [outcome for piece in batch.to_pylist() for outcome in self._outcomes(piece["samples"])]
+        return pa.Table.from_pylist(outcomes, schema=OUTCOME_SCHEMA)
 
     def _outcomes(self, rows: list[dict]) -> Iterator[dict]:
         yield from (_outcome(row, BAD, row["reason"]) for row in rows if row["reason"] is not None)
         good = {row["id"]: row for row in rows if row["reason"] is None}
+        dump = self.settings.dump
         shards = ShardWriter(self.settings.dump_folder, piece_name(list(good)),
-                             self.settings.dump.shard_mb, self.writer, self.holder)
+                             Limits(dump.shard_mb, dump.reserve_mb), self.writer, self.holder)
         todo = [to_sample(row) for sample, row in good.items() if sample not in shards.done]
         bad: dict[str, str] = {}
         try:
@@ -93,12 +93,12 @@ class Extractor:
         dump = self.settings.dump
         if dump.answers == "target":
             return answer_together(self.target, samples, dump.max_new_tokens, dump.max_length)
-        return (_extract_or_reason(self.target, sample, dump.max_length) for sample in samples)
+        return (_extract_or_reason(self.passes, sample, dump.max_length) for sample in samples)
 
 
-def _extract_or_reason(target: Target, sample: Sample, max_length: int) -> Features | UserError:
+def _extract_or_reason(passes: FeaturePasses, sample: Sample, max_length: int) -> Features | UserError:
     try:
-        return extract(target, sample, max_length)
+        return extract(passes, sample, max_length)
     except UserError as error:
         return error
 

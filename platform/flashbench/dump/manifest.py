@@ -10,9 +10,10 @@ from typing import Self
 from specflash.errors import UserError
 from specflash.files import write_whole
 
-FORMAT = 2
+FORMAT = 3
 FILE = "manifest.json"
-FEATURES = "LM-head input, after the final norm, of the frozen target; bfloat16, one row per token"
+FEATURES = ("LM-head input, after the final norm, of the frozen target; bfloat16, one row per token; "
+            "a visual prefix that samples share is stored once")
 RECORDED_ONLY = ("versions", "features")
 
 
@@ -30,6 +31,7 @@ class Manifest:
     width           D of the target
     answers         whose answers the text is: "dataset" or "target"
     max_new_tokens  limit of the target's own answers, else None
+    origin          who computed the features: "dump", or "import" where somebody else did
     """
 
     target: str
@@ -39,6 +41,7 @@ class Manifest:
     width: int
     answers: str = "dataset"
     max_new_tokens: int | None = None
+    origin: str = "dump"
     format: int = FORMAT
     features: str = FEATURES
     versions: dict[str, str] = field(default_factory=library_versions)

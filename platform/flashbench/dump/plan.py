@@ -1,16 +1,15 @@
 """What is left to do: every sample of the source identified, the finished and repeated set aside.
 
-It knows no target and no Ray. The store's index is the truth; ids are content hashes, so another
+It knows no target and no Ray. What is finished is the truth; ids are content hashes, so another
 order, split or number of workers finds the same samples finished.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from flashbench.console import progress
 from flashbench.dump.quarantine import Quarantined
-from flashbench.dump.store import finished
 from flashbench.settings import Settings
 from specflash.data import Dataset
 from specflash.errors import UserError, one_line
@@ -19,50 +18,77 @@ THREADS = 8
 CHUNK = 1024
 
 
+@dataclass(frozen=True)
+class _Identity:
+    id: str
+    media: int
+
+
 @dataclass
 class Plan:
     """The source after the anti-join.
 
-    todo  id of each unfinished sample -> its index
-    ids   of all samples of the source, finished ones too
+    todo   id of each unfinished sample -> its index
+    media  of each unfinished sample, something that is equal for equal media
+    ids    of all samples of the source, finished ones too -> index
     """
 
     todo: dict[str, int] = field(default_factory=dict)
-    ids: set[str] = field(default_factory=set)
+    media: dict[str, Hashable] = field(default_factory=dict)
+    ids: dict[str, int] = field(default_factory=dict)
     bad: list[Quarantined] = field(default_factory=list)
     skipped: int = 0
     duplicates: int = 0
 
 
-def make_plan(settings: Settings, dataset: Dataset) -> Plan:
-    """Identify every sample, and set aside the finished, the repeated and the unreadable."""
-    plan, known = Plan(), finished(settings.dump_folder)
+def make_plan(settings: Settings, dataset: Dataset, done: Container[str]) -> Plan:
+    """Identify every sample, and set aside those that are `done`, the repeated and the unreadable."""
+    plan = Plan()
     with progress("identify samples", len(dataset)) as advance:
-        for index, (sample, reason) in enumerate(_identities(dataset)):
-            if reason is not None:
-                plan.bad.append(Quarantined(source_name(settings), index, None, reason))
+        for index, found in enumerate(_identities(dataset)):
+            if isinstance(found, str):
+                plan.bad.append(Quarantined(source_name(settings), index, None, found))
             else:
-                _place(plan, sample, index, sample in known)
+                _place(plan, found, index, found.id in done)
             advance()
     return plan
 
 
-def _place(plan: Plan, sample: str, index: int, done: bool) -> None:
-    if sample in plan.ids:
+def _place(plan: Plan, sample: _Identity, index: int, done: bool) -> None:
+    if sample.id in plan.ids:
         plan.duplicates += 1
-    elif done:
+        return
+    plan.ids[sample.id] = index
+    if done:
         plan.skipped += 1
     else:
-        plan.todo[sample] = index
-    plan.ids.add(sample)
+        plan.todo[sample.id], plan.media[sample.id] = index, sample.media
+
+
+def pieces(samples: Iterable[str], media: Mapping[str, Hashable], at_most: int) -> list[list[str]]:
+    """The samples in pieces of work of up to `at_most`, those of the same media together where they fit.
+
+        media  a b a c a d    at most 4    ->    a a a b | c d
+    """
+    groups: dict[Hashable, list[str]] = {}
+    for sample in samples:
+        groups.setdefault(media[sample], []).append(sample)
+    cut: list[list[str]] = [[]]
+    for group in groups.values():
+        for start in range(0, len(group), at_most):
+            part = group[start:start + at_most]
+            if len(cut[-1]) + len(part) > at_most:
+                cut.append([])
+            cut[-1] += part
+    return [piece for piece in cut if piece]
 
 
 def source_name(settings: Settings) -> str:
     return f"{settings.dump.source.dataset}:{settings.dump.source.split}"
 
 
-def _identities(dataset: Dataset) -> Iterator[tuple[str | None, str | None]]:
-    """(id, None) or (None, reason) of each sample in order.
+def _identities(dataset: Dataset) -> Iterator[_Identity | str]:
+    """Who each sample is, or why it cannot be read, in order.
 
     Reads and hashes the media and decodes nothing: waiting for files is most of it, and threads
     wait together. That is cheaper than starting processes, and a finished dump needs no Ray.
@@ -73,8 +99,10 @@ def _identities(dataset: Dataset) -> Iterator[tuple[str | None, str | None]]:
             yield from pool.map(lambda index: _identity(dataset, index), indices)
 
 
-def _identity(dataset: Dataset, index: int) -> tuple[str | None, str | None]:
+def _identity(dataset: Dataset, index: int) -> _Identity | str:
     try:
-        return dataset[index].id, None
+        sample = dataset[index]
+        # Of the same file, or of the same bytes: whether they are the same to the target is found out there.
+        return _Identity(sample.id, hash(sample.images))
     except (UserError, OSError, ValueError) as error:
-        return None, one_line(error)
+        return one_line(error)

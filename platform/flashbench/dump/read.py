@@ -7,7 +7,7 @@ sees the very bytes that serving would give it.
 
 import pyarrow as pa
 
-from flashbench.dump.rows import READ_SCHEMA, to_row
+from flashbench.dump.rows import PIECE_SCHEMA, to_row
 from flashbench.settings import DumpSettings
 from specflash.data import Dataset, Questions, open_dataset
 from specflash.data.media import load_picture
@@ -23,7 +23,7 @@ def open_source(dump: DumpSettings) -> Dataset:
 
 
 class Reader:
-    """Rows (index, id) -> READ_SCHEMA, a bad sample with its reason and without media.
+    """Pieces of (index, id) -> PIECE_SCHEMA, a bad sample with its reason and without media.
 
     A class, so that Ray Data gives readers processes of their own: it would run a plain function
     inside the actors that hold the target whenever both ask for the same resources.
@@ -33,7 +33,8 @@ class Reader:
         self.dataset = open_source(dump)
 
     def __call__(self, batch: pa.Table) -> pa.Table:
-        return pa.Table.from_pylist([self._read(row) for row in batch.to_pylist()], schema=READ_SCHEMA)
+        pieces = [{"samples": [self._read(row) for row in piece["samples"]]} for piece in batch.to_pylist()]
+        return pa.Table.from_pylist(pieces, schema=PIECE_SCHEMA)
 
     def _read(self, row: dict) -> dict:
         try:

@@ -1,6 +1,8 @@
 """The rows that travel through Ray during a dump. They hold no tensor; it knows no target.
 
-    (index, id) -> Reader -> READ_SCHEMA -> Extractor -> OUTCOME_SCHEMA
+    piece of (index, id) -> Reader -> PIECE_SCHEMA -> Extractor -> OUTCOME_SCHEMA
+
+A piece of work is one row, however many samples it has: so no operator cuts it or joins it to another.
 """
 
 import json
@@ -14,6 +16,9 @@ READ_SCHEMA = pa.schema([("index", pa.int64()), ("id", pa.string()), ("task", pa
                          ("turns", pa.string()), ("images", pa.list_(pa.binary())),
                          ("reason", pa.string())])
 """A sample with its encoded pictures, or the reason why it is bad."""
+
+PIECE_SCHEMA = pa.schema([("samples", pa.list_(pa.struct(list(READ_SCHEMA))))])
+"""One piece of work: samples that one call of an actor does together."""
 
 OUTCOME_SCHEMA = pa.schema([("index", pa.int64()), ("id", pa.string()), ("outcome", pa.string()),
                             ("reason", pa.string())])

@@ -7,6 +7,7 @@ scenes may have been different ones before.
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from flashbench.console import progress
@@ -25,28 +26,57 @@ def write_source(folder: Path, source: SourceSettings, ids: Iterable[str]) -> No
     write_whole(folder / FILE, json.dumps({"source": _identity(source), "ids": sorted(ids)}).encode())
 
 
+@dataclass(frozen=True)
+class Dumped:
+    """The source that was dumped last, as `source.json` has it.
+
+    source  its settings
+    ids     of all its samples, also of those that are in quarantine or not finished
+    """
+
+    folder: Path
+    source: dict[str, str | int | None]
+    ids: frozenset[str]
+
+    def store(self) -> FeatureStore:
+        """The finished samples of this source."""
+        return FeatureStore(self.folder, only=self.ids)
+
+    def check_source(self, source: SourceSettings) -> None:
+        """Raises UserError where this source is not `source`."""
+        wanted = _identity(source)
+        changed = [f"{key} {self.source.get(key)} → {wanted[key]}" for key in wanted
+                   if self.source.get(key) != wanted[key]]
+        if changed:
+            raise UserError(f"{self.folder} was dumped from another source than dump.source ({'; '.join(changed)}): "
+                            "run `specflash dump` first (what is finished is kept), or change dump.source back")
+
+    def check_complete(self, store: FeatureStore) -> None:
+        """Raises UserError where samples of the source are neither dumped nor in quarantine, as after a kill."""
+        missing = self.ids - set(store.ids()) - {entry.id for entry in read_quarantine(self.folder)}
+        if missing:
+            raise UserError(f"{len(missing)} of {len(self.ids)} samples of dump.source are not in {self.folder}: run "
+                            "`specflash dump` (what is finished is kept)")
+
+
+def read_source(folder: Path) -> Dumped:
+    """Raises UserError where `folder` is no feature store, or does not name its source."""
+    Manifest.load(folder)
+    path = folder / FILE
+    try:
+        entries = json.loads(path.read_bytes())
+        source, ids = entries["source"], entries["ids"]
+        if isinstance(source, dict) and isinstance(ids, list) and all(isinstance(id, str) for id in ids):
+            return Dumped(folder, source, frozenset(ids))
+    except (FileNotFoundError, ValueError, KeyError, TypeError, RecursionError):
+        pass
+    raise UserError(f"{path} does not say which samples dump.source has: run `specflash dump` again "
+                    "(what is finished is kept and not computed again)")
+
+
 def source_store(folder: Path) -> FeatureStore:
     """The finished samples of the source that was dumped last. Raises UserError where there is no such store."""
-    Manifest.load(folder)
-    return FeatureStore(folder, only=frozenset(_read(folder)["ids"]))
-
-
-def check_source(folder: Path, source: SourceSettings) -> None:
-    """Raises UserError where the source that was dumped last is not `source`."""
-    dumped, wanted = _read(folder)["source"], _identity(source)
-    changed = [f"{key} {dumped.get(key)} → {wanted[key]}" for key in wanted if dumped.get(key) != wanted[key]]
-    if changed:
-        raise UserError(f"{folder} was dumped from another source than dump.source ({'; '.join(changed)}): run "
-                        "`specflash dump` first (what is finished is kept), or change dump.source back")
-
-
-def check_complete(store: FeatureStore) -> None:
-    """Raises UserError where samples of the source are neither dumped nor in quarantine, as after a kill."""
-    ids = _read(store.folder)["ids"]
-    missing = set(ids) - set(store.ids()) - {entry.id for entry in read_quarantine(store.folder)}
-    if missing:
-        raise UserError(f"{len(missing)} of {len(ids)} samples of dump.source are not in {store.folder}: run "
-                        "`specflash dump` (what is finished is kept)")
+    return read_source(folder).store()
 
 
 def check_intact(store: FeatureStore) -> None:
@@ -61,16 +91,3 @@ def check_intact(store: FeatureStore) -> None:
 
 def _identity(source: SourceSettings) -> dict[str, str | int | None]:
     return source.model_dump(mode="json") | {"path": source.path and str(source.path.absolute())}
-
-
-def _read(folder: Path) -> dict:
-    path = folder / FILE
-    try:
-        entries = json.loads(path.read_bytes())
-        ids = entries["ids"]
-        if isinstance(entries["source"], dict) and isinstance(ids, list) and all(isinstance(id, str) for id in ids):
-            return entries
-    except (FileNotFoundError, ValueError, KeyError, TypeError, RecursionError):
-        pass
-    raise UserError(f"{path} does not say which samples dump.source has: run `specflash dump` again "
-                    "(what is finished is kept and not computed again)")

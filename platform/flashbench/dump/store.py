@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from functools import lru_cache
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
@@ -61,14 +62,14 @@ class FeatureStore:
     def read(self, key: int | str) -> Features:
         """The sample at a place in `ids()`, or the one with this id. The shard is memory-mapped."""
         row = self._row(key)
-        ids, features, answer_mask, spans = (self._tensor(row, part) for part in PARTS)
-        return Features(id=row.id, ids=ids, features=features, answer_mask=answer_mask,
-                        spans=tuple((start, length) for start, length in spans.tolist()))
+        parts = self._parts(row)
+        return Features(id=row.id, ids=parts["ids"], features=parts["features"], answer_mask=parts["answer_mask"],
+                        spans=tuple((start, length) for start, length in parts["spans"].tolist()))
 
     def answer_ids(self, key: int | str) -> Tensor:
         """Tokens of the sample's answers [answer_tokens], without reading its features."""
         row = self._row(key)
-        return self._tensor(row, "ids")[self._tensor(row, "answer_mask")]
+        return self._tensor(row, "ids")[self._tensor(row, "answer_mask")].long()
 
     def verify(self, advance: Callable[[], None] = lambda: None) -> list[str]:
         """Ids of samples whose bytes are not those that were written; calls `advance` per sample."""
@@ -81,13 +82,21 @@ class FeatureStore:
 
     def _is_intact(self, row: Row) -> bool:
         try:
-            tensors = {part: self._tensor(row, part) for part in PARTS}
+            return checksum_of(self._parts(row)) == row.checksum
         except UserError:
             return False
-        return checksum_of(tensors) == row.checksum
 
     def _row(self, key: int | str) -> Row:
         return self.rows[key] if isinstance(key, int) else self._by_id[key]
+
+    def _parts(self, row: Row) -> dict[str, Tensor]:
+        """The sample's tensors by PARTS, whole again."""
+        parts = {part: self._tensor(row, part) for part in PARTS}
+        parts["ids"] = parts["ids"].long()
+        if row.prefix:
+            shared = _open_shard(self.folder / row.shard).get_tensor(f"prefix-{row.prefix}/features")
+            parts["features"] = torch.cat([shared, parts["features"]])                # [P, D] + [L-P, D]
+        return parts
 
     def _tensor(self, row: Row, part: str) -> Tensor:
         return _open_shard(self.folder / row.shard).get_tensor(f"{row.id}/{part}")

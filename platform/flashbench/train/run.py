@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import torch
@@ -13,11 +14,11 @@ from ray.train.torch import TorchConfig, TorchTrainer
 
 from flashbench.console import note
 from flashbench.draft_settings import draft_config
-from flashbench.dump.source import check_complete, check_intact, check_source, source_store
+from flashbench.dump.source import check_intact, read_source
 from flashbench.dump.store import FeatureStore
 from flashbench.lock import sole_writer
 from flashbench.ray_session import cluster_is_given, ray_session
-from flashbench.settings import Settings
+from flashbench.settings import Settings, TrainSettings
 from flashbench.track import log_training
 from flashbench.train.data import Samples, answer_vocabulary
 from flashbench.train.loop import LoopConfig, train_loop
@@ -27,11 +28,13 @@ from flashbench.train.start import Start, start_of
 from specflash.catalogue import nearest, pick
 from specflash.drafts import DRAFTS, Draft
 from specflash.drafts.store import make_draft
-from specflash.errors import UserError
+from specflash.errors import UserError, one_line
+from specflash.files import DiskFull
 from specflash.targets import load_ends, target_fingerprint
 
 CHECKPOINTS_KEPT = 2
 NO_SPACE = os.strerror(errno.ENOSPC)
+LONGEST_REASON = 200
 
 RAY_TRAIN = {
     "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "0.5",  # how soon a report is picked up
@@ -83,10 +86,11 @@ def run_train(settings: Settings, drafts: Sequence[str] | None = None) -> list[T
     """
     settings = _absolute(settings)
     names = _names(settings, drafts)
-    store = source_store(settings.dump_folder)
+    dumped = read_source(settings.dump_folder)
+    store = dumped.store()
     _check_target(settings, store)
-    check_source(settings.dump_folder, settings.dump.source)
-    check_complete(store)
+    dumped.check_source(settings.dump.source)
+    dumped.check_complete(store)
     Samples.of(store, settings.train, settings.train.workers)
     jobs = [job_of(settings, store, name) for name in names]
     missing = [job for job in jobs if job.done is None]
@@ -118,36 +122,48 @@ def job_of(settings: Settings, store: FeatureStore, name: str) -> Job:
 
 def fit(settings: Settings, job: Job, store: FeatureStore,
         loop: Callable[[LoopConfig], None] = train_loop) -> None:
-    """Train one draft on the workers of the Ray cluster that is there."""
-    train = settings.train
-    run = RunConfig(name=f"{job.draft}-{recipe_hash(job.recipe)}",
-                    storage_path=str(settings.run / "checkpoints"),
-                    failure_config=FailureConfig(max_failures=train.max_failures),
+    """Train one draft on the workers of the Ray cluster that is there, from its last checkpoint after a failure."""
+    train, name = settings.train, f"{job.draft}-{recipe_hash(job.recipe)}"
+    progress = settings.run / "checkpoints" / name / "progress.json"
+    progress.parent.mkdir(parents=True, exist_ok=True)
+    for variable, value in (RAY_TRAIN | ({} if cluster_is_given() else ALONE)).items():
+        os.environ.setdefault(variable, value)
+    config = LoopConfig(
+        settings=settings, draft=job.draft, recipe=job.recipe, start=job.start,
+        vocabulary_ids=job.start.vocabulary_ids if job.start else _vocabulary(settings, job.draft, store),
+        progress=str(progress))
+    _with_retries(settings, lambda: show_while(_trainer(train, name, config, loop).fit, progress, f"train {job.draft}"))
+
+
+def _trainer(train: TrainSettings, name: str, config: LoopConfig, loop: Callable[[LoopConfig], None]) -> TorchTrainer:
+    """One attempt. Ray Train itself tries no further: it would try again whatever failed."""
+    run = RunConfig(name=name, storage_path=str(config["settings"].run / "checkpoints"),
+                    failure_config=FailureConfig(max_failures=0),
                     checkpoint_config=CheckpointConfig(num_to_keep=CHECKPOINTS_KEPT))
-    folder = settings.run / "checkpoints" / run.name
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, value in (RAY_TRAIN | ({} if cluster_is_given() else ALONE)).items():
-        os.environ.setdefault(name, value)
-    trainer = TorchTrainer(
-        loop,
-        train_loop_config=LoopConfig(
-            settings=settings, draft=job.draft, recipe=job.recipe, start=job.start,
-            vocabulary_ids=job.start.vocabulary_ids if job.start else _vocabulary(settings, job.draft, store),
-            progress=str(folder / "progress.json")),
-        torch_config=TorchConfig(backend="nccl" if train.gpu else "gloo"),
+    return TorchTrainer(
+        loop, train_loop_config=config, torch_config=TorchConfig(backend="nccl" if train.gpu else "gloo"),
         scaling_config=ScalingConfig(num_workers=train.workers, use_gpu=train.gpu,
                                      resources_per_worker={"CPU": train.cpus_per_worker}),
         run_config=run)
-    try:
-        show_while(trainer.fit, folder / "progress.json", f"train {job.draft}")
-    except WorkerGroupError as error:
-        for failure in error.worker_failures.values():
-            if isinstance(failure, UserError):
-                raise failure from None
-            if NO_SPACE in str(failure):
-                raise UserError(f"the disk below {settings.run} is full: make room and run again (training goes on "
-                                "from its last checkpoint)") from None
-        raise
+
+
+def _with_retries(settings: Settings, attempt: Callable[[], None]) -> None:
+    """Attempt it again where workers failed, `train.max_failures` times; what the user has to mend is told at once."""
+    for failures in count(1):
+        try:
+            attempt()
+            return
+        except WorkerGroupError as error:
+            for failure in error.worker_failures.values():
+                if isinstance(failure, UserError):
+                    raise failure from None
+                if NO_SPACE in str(failure):
+                    raise DiskFull(f"the disk below {settings.run} is full: make room and run again (training goes on "
+                                   "from its last checkpoint)") from None
+            if failures > settings.train.max_failures >= 0:
+                raise
+            reason = one_line(next(iter(error.worker_failures.values())))[:LONGEST_REASON]
+            note(f"a worker failed ({reason}); training goes on from its last checkpoint, failure {failures}")
 
 
 def _names(settings: Settings, drafts: Sequence[str] | None) -> list[str]:

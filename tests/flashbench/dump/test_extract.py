@@ -10,9 +10,12 @@ from flashbench.dump.read import open_source
 from flashbench.dump.rows import READ_SCHEMA, to_row, to_sample
 from flashbench.settings import DumpSettings, SourceSettings
 from specflash.errors import UserError
+from specflash.prefix import FeaturePasses
 from specflash.records import Turn, sample_id
 from tests.flashbench.dump.source import exchange, write_rows, write_source
-from tests.tiny import VISUAL_TOKENS, make_sample, tiny_target
+from tests.tiny import VISUAL_TOKENS, make_sample, picture, tiny_target
+
+EXACTLY = {"rtol": 0.0, "atol": 0.0}
 
 
 @pytest.fixture(scope="module")
@@ -20,20 +23,28 @@ def target(weights):
     return tiny_target(weights)
 
 
-def test_features_are_the_input_of_the_lm_head(target):
-    sample = make_sample(answer="A red thing.")
+@pytest.fixture
+def passes(target):
+    return FeaturePasses(target)
+
+
+@pytest.mark.parametrize("images", [(), (picture(),)])
+def test_features_are_the_input_of_the_lm_head(target, passes, images):
+    """To the last bit where the model, too, sees the whole in one pass: without a picture."""
+    sample = make_sample(answer="A red thing.", images=images)
     prompt = target.encode(sample)
     seen = []
     hook = target.model.lm_head.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
     with torch.inference_mode():
-        target.model(input_ids=prompt.ids, pixel_values=prompt.pixels["pixel_values"])
+        target.model(input_ids=prompt.ids, **prompt.pixels)
     hook.remove()
-    assert torch.equal(extract(target, sample, 512).features, seen[0][0].bfloat16())
+    stored = extract(passes, sample, 512).features
+    torch.testing.assert_close(stored, seen[0][0].bfloat16(), **({"rtol": 2**-7, "atol": 1e-4} if images else EXACTLY))
 
 
-def test_tokens_spans_and_answer_are_those_of_the_prompt(target):
+def test_tokens_spans_and_answer_are_those_of_the_prompt(target, passes):
     sample = make_sample(answer="A red thing.")
-    prompt, stored = target.encode(sample), extract(target, sample, 512)
+    prompt, stored = target.encode(sample), extract(passes, sample, 512)
     assert stored.id == sample.id
     assert stored.spans == prompt.spans
     assert stored.spans[0][1] == VISUAL_TOKENS
@@ -42,17 +53,17 @@ def test_tokens_spans_and_answer_are_those_of_the_prompt(target):
     assert stored.features.dtype == torch.bfloat16
 
 
-def test_max_length_itself_is_allowed_and_one_more_is_not(target):
+def test_max_length_itself_is_allowed_and_one_more_is_not(target, passes):
     sample = make_sample(answer="A red thing.")
     length = target.encode(sample).length
-    assert len(extract(target, sample, length).ids) == length
+    assert len(extract(passes, sample, length).ids) == length
     with pytest.raises(UserError, match=f"{length} tokens are more than dump.max_length={length - 1}"):
-        extract(target, sample, length - 1)
+        extract(passes, sample, length - 1)
 
 
-def test_a_sample_without_an_answer_is_refused(target):
+def test_a_sample_without_an_answer_is_refused(passes):
     with pytest.raises(UserError, match="no answer token"):
-        extract(target, make_sample(answer=None), 512)
+        extract(passes, make_sample(answer=None), 512)
 
 
 def test_questions_alone_are_one_sample_whatever_was_answered(tmp_path):

@@ -14,10 +14,13 @@ from flashbench.dump.quarantine import read_quarantine
 from flashbench.dump.read import open_source
 from flashbench.dump.shards import piece_name
 from flashbench.dump.store import FeatureStore
+from flashbench.regenerate import run_regenerate
+from flashbench.settings import Settings
 from specflash.decoding import generate
 from specflash.drafts.vanilla import Vanilla
 from specflash.errors import UserError
 from specflash.files import DiskFull
+from specflash.prefix import FeaturePasses
 from specflash.sampling import Sampling
 from tests.flashbench.dump.meeting import MeetingExtractor
 from tests.flashbench.dump.source import exchange, jpeg, settings_for, write_rows, write_source
@@ -27,16 +30,21 @@ pytestmark = [pytest.mark.long(seconds=80), pytest.mark.usefixtures("dump_ray")]
 
 GOOD, TRUNCATED, MISSING, LONG, COPY = 12, 12, 13, 14, 15
 TOTAL = 16
+SAME_PICTURE = 7
+"""This sample asks about the picture of sample 0."""
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory) -> Path:
-    """Twelve good samples, a truncated picture, a missing one, a long answer, and a copy of sample 0."""
+    """Twelve good samples, two of one picture, a truncated picture, a missing one, a long answer, and a copy
+    of sample 0."""
     folder = write_source(tmp_path_factory.mktemp("source") / "data", 15)
     truncated, missing = (folder / "images" / f"{number}.jpg" for number in (TRUNCATED, MISSING))
     truncated.write_bytes(truncated.read_bytes()[:-200])
     missing.unlink()
-    write_rows(folder, [*map(exchange, range(LONG)), exchange(LONG, "long " * 100), exchange(0)])
+    rows = [*map(exchange, range(LONG)), exchange(LONG, "long " * 100), exchange(0)]
+    rows[SAME_PICTURE]["image"] = rows[0]["image"]
+    write_rows(folder, rows)
     return folder
 
 
@@ -64,18 +72,23 @@ def test_every_good_sample_is_stored_once(first):
     assert FeatureStore(store).verify() == []
 
 
-def test_stored_features_equal_a_direct_forward_to_the_last_bit(first, weights):
+def test_stored_features_equal_those_of_each_sample_alone_to_the_last_bit(first, weights):
     settings, _, store = first
     target, opened = tiny_target(weights), open_source(settings.dump)
     torch.set_num_threads(1)  # as in an actor with one CPU
     for index in range(GOOD):
         prompt = target.encode(opened[index])
-        with torch.inference_mode():
-            output = target.forward(target.embed_prompt(prompt), None,
-                                    target.positions(prompt, 0, prompt.length), None, keep=1)
         stored = FeatureStore(store).read(opened[index].id)
-        assert torch.equal(stored.features, output.features[0].bfloat16())
+        assert torch.equal(stored.features, FeaturePasses(target).features(prompt).bfloat16())
         assert torch.equal(stored.ids, prompt.ids[0])
+
+
+def test_samples_of_one_picture_are_done_together_and_store_it_once(first):
+    settings, _, store = first
+    opened, rows = open_source(settings.dump), {row.id: row for row in FeatureStore(store).rows}
+    asked, again = rows[opened[0].id], rows[opened[SAME_PICTURE].id]
+    assert (asked.shard, asked.prefix) == (again.shard, again.prefix)
+    assert len({row.prefix for row in rows.values()}) == GOOD - 1
 
 
 def test_each_bad_sample_is_in_quarantine_with_its_reason(first):
@@ -164,5 +177,14 @@ def test_the_targets_own_answers_are_stored_and_not_the_data_sets(weights, sourc
         prompt = target.encode(question)
         said = generate(target, Vanilla(Vanilla.Config(width=target.width)), prompt, Sampling(max_new_tokens=7)).ids
         assert store.read(question.id).ids.tolist() == prompt.ids[0].tolist() + said
+    answers = {entry["id"]: entry["conversations"][1]["value"] for entry in regenerated(settings)}
+    assert answers == {id: target.decode(store.answer_ids(id).tolist()).strip() for id in store.ids()}
     with pytest.raises(UserError, match=r"made with other settings .*answers target → dataset"):
         run_dump(settings.model_copy(update={"dump": settings.dump.model_copy(update={"answers": "dataset"})}))
+
+
+def regenerated(settings: Settings) -> list[dict]:
+    """The same answers as a data set: entries of `specflash regenerate`, by the same actors."""
+    account = run_regenerate(settings)
+    assert (account.written, account.quarantined, account.duplicates) == (GOOD + 2, 1, 1)
+    return json.loads((settings.regenerated_folder / "llava_instruct_train.json").read_text())

@@ -2,11 +2,11 @@
 
 import pytest
 
-from flashbench.dump.plan import make_plan
+from flashbench.dump.plan import make_plan, pieces
 from flashbench.dump.quarantine import Quarantined, read_quarantine, write_quarantine
 from flashbench.dump.read import open_source
-from flashbench.dump.source import check_complete, check_intact, check_source, source_store, write_source
-from flashbench.dump.store import FeatureStore, _open_shard
+from flashbench.dump.source import check_intact, read_source, source_store, write_source
+from flashbench.dump.store import FeatureStore, _open_shard, finished
 from flashbench.settings import SourceSettings
 from flashbench.train.run import run_train
 from specflash.errors import UserError
@@ -35,10 +35,11 @@ def test_a_half_finished_dump_is_not_trained_on(tmp_path):
     write(tmp_path, features("a"), features("b"))
     write_source(tmp_path, SOURCE, "abcd")
     write_quarantine(tmp_path, "coco-captions:train", [Quarantined("coco-captions:train", 2, "c", "no picture")])
+    dumped = read_source(tmp_path)
     with pytest.raises(UserError, match=r"1 of 4 samples of dump\.source are not in .*run `specflash dump`"):
-        check_complete(source_store(tmp_path))
+        dumped.check_complete(dumped.store())
     write(tmp_path, features("d"))
-    check_complete(source_store(tmp_path))
+    dumped.check_complete(dumped.store())
 
 
 def test_features_whose_bytes_have_changed_are_not_trained_on(tmp_path):
@@ -69,9 +70,8 @@ def test_a_store_that_does_not_name_its_source_is_to_be_dumped_again(tmp_path, c
     write(tmp_path, features("a"))
     if content is not None:
         (tmp_path / "source.json").write_bytes(content)
-    for ask in (lambda: source_store(tmp_path), lambda: check_source(tmp_path, SOURCE)):
-        with pytest.raises(UserError, match=r"source.json .*run `specflash dump` again"):
-            ask()
+    with pytest.raises(UserError, match=r"source.json .*run `specflash dump` again"):
+        read_source(tmp_path)
 
 
 def test_a_plan_names_finished_and_unfinished_samples_of_its_source_only(weights, tmp_path):
@@ -79,9 +79,17 @@ def test_a_plan_names_finished_and_unfinished_samples_of_its_source_only(weights
     dataset = open_source(settings.dump)
     ids = [dataset[index].id for index in range(3)]
     write(settings.dump_folder, features("of-another-source"), features(ids[1]))
-    plan = make_plan(settings, dataset)
-    assert plan.ids == set(ids)
+    plan = make_plan(settings, dataset, finished(settings.dump_folder))
+    assert plan.ids == {id: index for index, id in enumerate(ids)}
     assert list(plan.todo) == [ids[0], ids[2]]
+
+
+@pytest.mark.parametrize(("media", "at_most", "work"), [
+    ("abacad", 4, ["0241", "35"]), ("aaaaab", 2, ["01", "23", "45"]), ("abcd", 2, ["01", "23"]), ("", 2, []),
+    ("abab", 8, ["0213"])])
+def test_pieces_hold_what_shares_its_media_and_no_more_than_they_may(media, at_most, work):
+    samples = {str(place): medium for place, medium in enumerate(media)}
+    assert ["".join(piece) for piece in pieces(samples, samples, at_most)] == work
 
 
 @pytest.mark.parametrize("spoil", [{"question": "half \udc80"}, {"image": "images/\0.jpg"}, {"image": "\udc80.jpg"}])
@@ -93,7 +101,7 @@ def test_text_and_names_that_cannot_be_written_make_a_sample_bad_and_no_more(wei
     write_rows(folder, rows)
     settings = settings_for(weights, folder, tmp_path / "run")
     settings.dump_folder.mkdir(parents=True)
-    plan = make_plan(settings, open_source(settings.dump))
+    plan = make_plan(settings, open_source(settings.dump), finished(settings.dump_folder))
     assert [entry.index for entry in plan.bad] == [0]
     assert len(plan.todo) == 1
     write_quarantine(settings.dump_folder, "source", plan.bad)

@@ -9,7 +9,7 @@ import torch
 from safetensors import safe_open
 
 from flashbench.dump.manifest import Manifest
-from flashbench.dump.shards import Row, ShardWriter, Writer, piece_name
+from flashbench.dump.shards import Limits, Row, ShardWriter, Writer, piece_name
 from flashbench.dump.store import FeatureStore
 from flashbench.lock import sole_writer
 from specflash.errors import UserError
@@ -18,6 +18,7 @@ from specflash.records import Features
 
 WIDTH = 6
 MANIFEST = Manifest(target="toy", fingerprint="f1", dtype="bfloat16", max_length=64, width=WIDTH)
+LIMITS = Limits()
 SOMEONE = Writer(pid=1, gpus=("0",), device="cpu")
 
 
@@ -28,9 +29,9 @@ def features(name: str, length: int = 5) -> Features:
                     spans=((1, 2),), answer_mask=torch.arange(length) >= length - 2)
 
 
-def write(folder: Path, *samples: Features, target_mb: float = 64) -> ShardWriter:
+def write(folder: Path, *samples: Features, limits: Limits = LIMITS) -> ShardWriter:
     MANIFEST.claim(folder)
-    shards = ShardWriter(folder, piece_name([sample.id for sample in samples]), target_mb, SOMEONE)
+    shards = ShardWriter(folder, piece_name([sample.id for sample in samples]), limits, SOMEONE)
     for sample in samples:
         shards.add(sample)
     shards.flush()
@@ -65,8 +66,8 @@ def test_order_does_not_depend_on_who_wrote_what(tmp_path):
 
 
 def test_a_shard_ends_at_its_size(tmp_path):
-    one_and_a_half = 1.5 * (50 * WIDTH * 2 + 50 * 8 + 50 + 16) / 2**20
-    write(tmp_path, *(features(name, 50) for name in "abcde"), target_mb=one_and_a_half)
+    one_and_a_half = 1.5 * (50 * WIDTH * 2 + 50 * 4 + 50 + 16) / 2**20
+    write(tmp_path, *(features(name, 50) for name in "abcde"), limits=Limits(one_and_a_half))
     assert sorted(map(samples_of, tmp_path.glob("shard-*.json"))) == [["a", "b"], ["c", "d"], ["e"]]
     assert FeatureStore(tmp_path).ids() == list("abcde")
 
@@ -93,12 +94,12 @@ def test_what_a_kill_leaves_behind_is_no_sample(tmp_path):
 def test_a_repeated_attempt_writes_nothing_durable_again(tmp_path):
     name = piece_name(["a", "b"])
     MANIFEST.claim(tmp_path)
-    first = ShardWriter(tmp_path, name, 64, SOMEONE)
+    first = ShardWriter(tmp_path, name, Limits(), SOMEONE)
     first.add(features("a"))
     first.flush()
     before = {path.name: path.stat().st_ino for path in tmp_path.iterdir()}
 
-    second = ShardWriter(tmp_path, name, 64, SOMEONE)
+    second = ShardWriter(tmp_path, name, Limits(), SOMEONE)
     assert set(second.done) == {"a"}
     second.add(features("b"))
     second.flush()
@@ -130,7 +131,7 @@ def test_a_full_disk_is_one_line_and_keeps_what_was_finished(tmp_path, full):
 
 def test_only_a_full_disk_is_taken_for_a_full_disk(tmp_path):
     with pytest.raises(FileNotFoundError):
-        ShardWriter(tmp_path / "nowhere", "x", 0, SOMEONE).add(features("a"))
+        ShardWriter(tmp_path / "nowhere", "x", Limits(0), SOMEONE).add(features("a"))
 
 
 @pytest.mark.parametrize(("change", "words"), [
@@ -161,18 +162,21 @@ def test_a_folder_without_a_store_is_a_clear_error(tmp_path):
 def test_another_format_is_refused(tmp_path):
     MANIFEST.claim(tmp_path)
     entries = json.loads((tmp_path / "manifest.json").read_text())
-    (tmp_path / "manifest.json").write_text(json.dumps({**entries, "format": 99}))
-    with pytest.raises(UserError, match="format 99"):
-        FeatureStore(tmp_path)
+    for other in (2, 99):
+        (tmp_path / "manifest.json").write_text(json.dumps({**entries, "format": other}))
+        with pytest.raises(UserError, match=f"format {other}, this version reads 3: dump into another folder"):
+            FeatureStore(tmp_path)
 
 
-def test_verify_names_the_sample_with_a_flipped_bit(tmp_path):
+@pytest.mark.parametrize("part", [slice(0, 3), slice(3, 5)])
+def test_verify_names_the_sample_with_a_flipped_bit(tmp_path, part):
+    """In its visual prefix as well as behind it."""
     write(tmp_path, features("a"), features("b"))
     store = FeatureStore(tmp_path)
     assert store.verify() == []
     shard = tmp_path / store.rows[1].shard
     data = bytearray(shard.read_bytes())
-    place = data.index(features("b").features.view(torch.uint8).numpy().tobytes())
+    place = data.index(features("b").features[part].view(torch.uint8).numpy().tobytes())
     data[place] ^= 1
     with shard.open("r+b") as file:
         file.write(data)
@@ -205,7 +209,9 @@ def test_every_row_says_who_wrote_it_and_how_long_the_sample_is(tmp_path):
 def test_embeddings_are_never_stored(tmp_path):
     write(tmp_path, features("a"))
     with safe_open(next(tmp_path.glob("*.safetensors")), "pt") as shard:
-        assert sorted(shard.keys()) == ["a/answer_mask", "a/features", "a/ids", "a/spans"]
+        assert sorted(name for name in shard.keys() if name.startswith("a/")) == [  # noqa: SIM118
+            "a/answer_mask", "a/features", "a/ids", "a/spans"]
+        assert len(shard.keys()) == 5  # and the visual prefix
 
 
 def without(entries: dict, name: str) -> str:
@@ -245,7 +251,7 @@ def test_work_that_outlived_its_dump_is_not_published(tmp_path):
     """A worker of a killed dump, while the next dump does the same samples."""
     MANIFEST.claim(tmp_path)
     with sole_writer(tmp_path, "dump"):
-        late = ShardWriter(tmp_path, piece_name(["a"]), 64, SOMEONE)
+        late = ShardWriter(tmp_path, piece_name(["a"]), Limits(), SOMEONE)
         late.add(features("a"))
     with sole_writer(tmp_path, "dump"):
         with pytest.raises(UserError, match="another dump has taken over"):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from flashbench.dump.manifest import Manifest
-from flashbench.dump.shards import ShardWriter, Writer
+from flashbench.dump.shards import Limits, ShardWriter, Writer
 from flashbench.dump.source import write_source
 from flashbench.settings import Settings
 from specflash.records import Features
@@ -32,7 +32,7 @@ def make_experiment(weights: Path, run: Path, samples: int = 24, **train: object
     settings = settings_for(weights, run, **train)
     folder, fingerprint = settings.dump_folder, target_fingerprint("llava-1.5", str(weights))
     Manifest(target="llava-1.5", fingerprint=fingerprint, dtype="float32", max_length=64, width=WIDTH).claim(folder)
-    shards = ShardWriter(folder, "piece", 64, Writer(pid=1, gpus=(), device="cpu"))
+    shards = ShardWriter(folder, "piece", Limits(), Writer(pid=1, gpus=(), device="cpu"))
     table = load_ends("llava-1.5", str(weights)).lm_head
     for number in range(samples):
         shards.add(learnable_features(number, table))
