@@ -2,18 +2,18 @@
 
 from abc import ABC, abstractmethod
 
-from specflash.data.media import read_picture
-from specflash.records import Picture, Sample, Turn, sample_id
+from specflash.data.media import BadClip, read_media
+from specflash.records import Clip, Medium, Sample, Turn, sample_id
 
-Entry = tuple[tuple[Picture, ...], tuple[Turn, ...]]
-"""(pictures, turns) of one sample, before its media are read."""
+Entry = tuple[tuple[Medium, ...], tuple[Turn, ...]]
+"""(media, turns) of one sample, before its media are read."""
 
 
 class Dataset(ABC):
     """A sequence of samples, made when they are asked for.
 
-    Opening reads the index only. A missing picture raises BadPicture for its own sample and for
-    no other. Ids come from the content, so order and limits never change them.
+    Opening reads the index only. A missing picture or video raises BadMedia for its own sample
+    and for no other. Ids come from the content, so order and limits never change them.
 
     task   label its samples carry
     split  which part of the data set it is
@@ -27,7 +27,7 @@ class Dataset(ABC):
 
     @abstractmethod
     def entry(self, index: int) -> Entry:
-        """Pictures and turns of sample `index`, 0 ≤ index < len. Reads no media."""
+        """Media and turns of sample `index`, 0 ≤ index < len. Reads no media."""
 
     def __getitem__(self, index: int) -> Sample:
         if not 0 <= index < len(self):
@@ -60,22 +60,23 @@ class Questions(Dataset):
         return len(self.answered)
 
     def entry(self, index: int) -> Entry:
-        images, turns = self.answered.entry(index)
-        return images, tuple(Turn(turn.question) for turn in turns)
+        media, turns = self.answered.entry(index)
+        return media, tuple(Turn(turn.question) for turn in turns)
 
 
-def make_sample(images: tuple[Picture, ...], turns: tuple[Turn, ...], task: str) -> Sample:
-    """A sample with its content id. Raises BadPicture where a picture cannot be read."""
-    for image in images:
-        if not isinstance(image, bytes) and not image.is_file():
-            read_picture(image)  # says which picture is missing, and why
-    return Sample(sample_id(images, turns), images, turns, task)
+def make_sample(media: tuple[Medium, ...], turns: tuple[Turn, ...], task: str) -> Sample:
+    """A sample with its content id. Raises BadMedia where a picture or video cannot be read."""
+    for medium in media:
+        source, *kind = (medium.source, BadClip, "video") if isinstance(medium, Clip) else (medium,)
+        if not isinstance(source, bytes) and not source.is_file():
+            read_media(source, *kind)  # says which file is missing, and why
+    return Sample(sample_id(media, turns), media, turns, task)
 
 
 def as_request(sample: Sample) -> Sample:
-    """The sample as a request: its pictures and first question, and no answer.
+    """The sample as a request: its media and first question, and no answer.
 
     Benchmark and verification ask this and let the target speak. It has an id of its own, since
     its content is another.
     """
-    return make_sample(sample.images, (Turn(sample.turns[0].question),), sample.task)
+    return make_sample(sample.media, (Turn(sample.turns[0].question),), sample.task)

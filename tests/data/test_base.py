@@ -30,9 +30,9 @@ def test_samples_are_content(dataset):
     assert dataset.split == "test"
     for sample in samples:
         assert sample.task == dataset.task
-        assert sample.id == sample_id(sample.images, sample.turns)
+        assert sample.id == sample_id(sample.media, sample.turns)
         assert all(turn.question for turn in sample.turns)
-        assert all(load_picture(image).mode == "RGB" for image in sample.images)
+        assert all(load_picture(image).mode == "RGB" for image in sample.media)
     assert len({sample.id for sample in samples}) == len(samples)
 
 
@@ -62,8 +62,8 @@ def test_a_request_asks_the_first_question_and_holds_no_answer(folder):
     sample = next(sample for sample in open_dataset("llava-instruct", folder, "train") if len(sample.turns) > 1)
     request = as_request(sample)
     assert request.turns == (Turn(sample.turns[0].question),)
-    assert (request.images, request.task) == (sample.images, sample.task)
-    assert request.id == sample_id(request.images, request.turns) != sample.id
+    assert (request.media, request.task) == (sample.media, sample.task)
+    assert request.id == sample_id(request.media, request.turns) != sample.id
     assert as_request(request) == request
 
 
@@ -79,7 +79,7 @@ def test_a_missing_picture_spoils_its_own_sample_only(tmp_path):
 
 def test_a_sample_without_pictures():
     sample = make_sample((), (Turn("Why?", "Because."),), "instruct")
-    assert sample.images == ()
+    assert sample.media == ()
     assert sample.id == sample_id((), (Turn("Why?", "Because."),))
 
 

@@ -36,7 +36,7 @@ def test_the_real_download(tmp_path, image, place):
     picture.parent.mkdir(parents=True, exist_ok=True)
     picture.write_bytes(jpeg(draw_scene(0)))
     [sample] = open_dataset("llava-instruct", tmp_path, "train")
-    assert [path.resolve() for path in sample.images] == [picture.resolve()]
+    assert [path.resolve() for path in sample.media] == [picture.resolve()]
     assert sample.turns == (
         Turn("What are the colors of the bus in the image?", "The bus in the image is white and red."),
         Turn("What feature can be seen on the back of the bus?", "The back of the bus features an advertisement."))
@@ -45,7 +45,7 @@ def test_the_real_download(tmp_path, image, place):
 
 def test_an_entry_without_a_picture(tmp_path):
     save(tmp_path, [entry()])
-    assert open_dataset("llava-instruct", tmp_path, "train")[0].images == ()
+    assert open_dataset("llava-instruct", tmp_path, "train")[0].media == ()
 
 
 def test_an_open_last_question_and_a_greeting(tmp_path):

@@ -10,7 +10,7 @@ from flashbench.dump.read import open_source
 from flashbench.dump.rows import READ_SCHEMA, to_row, to_sample
 from flashbench.settings import DumpSettings, SourceSettings
 from specflash.errors import UserError
-from specflash.records import Turn, sample_id
+from specflash.records import Clip, Turn, sample_id
 from tests.flashbench.dump.source import exchange, write_rows, write_source
 from tests.tiny import VISUAL_TOKENS, make_sample, tiny_target
 
@@ -60,15 +60,17 @@ def test_questions_alone_are_one_sample_whatever_was_answered(tmp_path):
     write_rows(folder, [exchange(0), exchange(0, "another answer")])
     dump = DumpSettings(source=SourceSettings(dataset="llava-instruct", path=folder), answers="target")
     first, second = open_source(dump)[0], open_source(dump)[1]
-    assert first.id == second.id == sample_id(first.images, (Turn("What is picture 0?"),))
+    assert first.id == second.id == sample_id(first.media, (Turn("What is picture 0?"),))
     answered = open_source(dump.model_copy(update={"answers": "dataset"}))
     assert len({answered[0].id, answered[1].id, first.id}) == 3
 
 
 def test_a_sample_survives_its_row():
     sample = make_sample(question="¿Qué es?", answer="'quoted' \n two lines")
-    row = to_row(3, sample, list(sample.images))
+    row = to_row(3, sample)
     assert set(row) | {"reason"} == set(READ_SCHEMA.names)
     assert to_sample(row) == sample
+    clip = replace(sample, media=(Clip(b"video", 4, start=1.5), *sample.media))
+    assert to_sample(to_row(0, clip)) == clip
     unanswered = replace(sample, turns=make_sample().turns)
-    assert to_sample(to_row(0, unanswered, [])).turns[0].answer is None
+    assert to_sample(to_row(0, unanswered)).turns[0].answer is None
