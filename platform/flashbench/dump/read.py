@@ -9,15 +9,15 @@ import pyarrow as pa
 
 from flashbench.dump.rows import READ_SCHEMA, to_row
 from flashbench.settings import DumpSettings
-from specflash.data import Dataset, Questions, open_dataset
+from flashbench.sources import open_samples
+from specflash.data import Dataset, Questions
 from specflash.data.video import load_frames
 from specflash.errors import UserError, one_line
 
 
 def open_source(dump: DumpSettings) -> Dataset:
     """The samples to dump; without the data set's answers where the target gives its own."""
-    source = dump.source
-    dataset = open_dataset(source.dataset, source.path, source.split, source.limit)
+    dataset = open_samples(dump.source, dump.source.limit)
     return Questions(dataset) if dump.answers == "target" else dataset
 
 
