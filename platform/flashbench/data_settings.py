@@ -45,10 +45,13 @@ class CheckSettings(Section):
 
     media    so many pictures and clips of each data set are decoded; of more, a sample drawn with `seed`
     workers  processes that decode
+    prompts  so many samples of each data set are encoded by the target, which is loaded for that, to find those
+             longer than dump.max_length; 0: none
     """
 
     media: int = Field(2000, ge=1)
     workers: int = Field(2, ge=1)
+    prompts: int = Field(0, ge=0)
     seed: Seed = 0
 
 

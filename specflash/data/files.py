@@ -62,7 +62,7 @@ def read_line(path: Path, number: int, offset: int) -> dict:
     """The JSON object in one line of a file; UserError that names the line where it holds something else."""
     with path.open("rb") as file:
         file.seek(offset)
-        line = file.readline()
+        line = file.readline().rstrip()
     try:
         row = json.loads(line)
     except json.JSONDecodeError as error:
