@@ -67,6 +67,7 @@ PRESETS: dict[str, Preset] = {
     "video-caption": Preset("kinetics-400", "val", 100, 200, FLASH, frames=10),
     "coco-detail": Preset("coco-captions", "val2014", 100, 512, FLASH),
     **{name: Preset("llava-bench", split, 60, 512, SPECVLM, EXPLAIN) for name, split in SUITE.items()},
+    "mmbench": Preset("mmbench", "dev", 60, 512, SPECVLM, EXPLAIN),
     **{f"mmmu-{subject.lower().replace('_', '-')}": Preset("mmmu", f"{subject}/validation", 30, 512, SPECVLM, EXPLAIN)
        for subject in SUBJECTS},
 }

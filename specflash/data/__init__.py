@@ -13,6 +13,7 @@ from specflash.data.json_lines import open_json_lines
 from specflash.data.kinetics import open_kinetics
 from specflash.data.llava_bench import open_llava_bench
 from specflash.data.llava_instruct import open_llava_instruct
+from specflash.data.mmbench import open_mmbench
 from specflash.data.mmmu import open_mmmu
 from specflash.data.photographs import open_photographs
 from specflash.data.tables import open_table
@@ -24,6 +25,7 @@ DATASETS: dict[str, Callable[[Path | None, str], Dataset]] = {
     "coco-captions": open_coco_captions,
     "kinetics-400": open_kinetics,
     "llava-bench": open_llava_bench,
+    "mmbench": open_mmbench,
     "mmmu": open_mmmu,
     "jsonl": open_json_lines,
     "parquet": open_table,

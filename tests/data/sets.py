@@ -1,6 +1,7 @@
 """Every data set of the catalogue, tiny, as it lies on disk. It knows no reader."""
 
 import json
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,10 +56,15 @@ def _parquet(folder: Path) -> None:
         "question": "Which?", "image": {"bytes": jpeg(draw_scene(0)), "path": "1.jpg"}, "answer": "This one."})
 
 
+def _mmbench(folder: Path) -> None:
+    image = b64encode(jpeg(draw_scene(0))).decode()
+    (folder / "mmbench_test.tsv").write_text(f"index\tquestion\tA\timage\n0\tWhich?\ta dog\t{image}\n")
+
+
 SETS: dict[str, Callable[[Path], object]] = {
     "llava-instruct": lambda folder: write_scenes(folder, train=4, test=3, seed=0),
     "coco-captions": lambda folder: write_scenes(folder, train=4, test=3, seed=0),
     "kinetics-400": lambda folder: write_clips(folder, train=0, test=2, seed=0),
-    "llava-bench": _llava_bench, "mmmu": _mmmu, "jsonl": _json_lines, "parquet": _parquet,
+    "llava-bench": _llava_bench, "mmbench": _mmbench, "mmmu": _mmmu, "jsonl": _json_lines, "parquet": _parquet,
     "photographs": lambda folder: picture(folder, "astronaut.png")}
 """Name -> what writes its split "test" into a folder."""

@@ -91,7 +91,7 @@ def test_a_sample_without_pictures():
 def test_unknown_names_list_the_known_ones():
     with pytest.raises(UserError, match=r"unknown data set `llava-instrct` \(did you mean `llava-instruct`\?\); "
                                         r"known: coco-captions, jsonl, kinetics-400, llava-bench, llava-instruct, "
-                                        r"mmmu, parquet, photographs"):
+                                        r"mmbench, mmmu, parquet, photographs"):
         open_dataset("llava-instrct", None, "train")
 
 
