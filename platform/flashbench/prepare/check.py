@@ -11,7 +11,7 @@ from flashbench.prepare.scan import Fault, Scan, Scanned, count_duplicates, faul
 from flashbench.sources import open_samples
 from specflash.data import Dataset
 from specflash.errors import UserError, one_line
-from specflash.records import Clip
+from specflash.records import Clip, Medium
 from specflash.targets import Target
 
 EDGES = (0, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
@@ -103,24 +103,25 @@ def check_source(use: Use, settings: CheckSettings) -> Checked:
     with progress(f"read {use.name}", len(indices)) as advance:
         found = scan(dataset, indices, advance)
     media = found.media
-    shown = choose(list(media), settings.media, settings.seed)
+    shown = choose(media, settings.media, settings.seed)
     with progress(f"decode {use.name}", len(shown)) as advance:
-        broken = find_broken(shown, settings.workers, advance)
+        faulty = find_broken(shown, lambda seen: seen.fetch(dataset), settings.workers, advance)
+    broken = {seen.name: reason for seen, reason in faulty.items()}
     sound = _without(found, broken, dataset)
     return Checked(
         use=use.name, dataset=source.dataset, split=source.split, path=source.path, samples=len(indices),
         missing=dataset.missing, faults=sorted(found.faults, key=lambda fault: fault.index),
-        pictures=sum(not isinstance(medium, Clip) for medium in media),
-        clips=sum(isinstance(medium, Clip) for medium in media), examined=len(shown), broken=len(broken),
+        pictures=sum(not isinstance(seen.name, Clip) for seen in media),
+        clips=sum(isinstance(seen.name, Clip) for seen in media), examined=len(shown), broken=len(broken),
         duplicates=count_duplicates(dataset, sound),
         unanswered=sum(not sample.answered for sample in sound) if use.learnt else None, sound=sound)
 
 
-def _without(found: Scan, broken: dict, dataset: Dataset) -> list[Scanned]:
+def _without(found: Scan, broken: dict[Medium, str], dataset: Dataset) -> list[Scanned]:
     """The samples that show nothing broken; the others become faults."""
     sound = []
     for sample in found.samples:
-        reason = next((broken[medium] for medium in sample.media if medium in broken), None)
+        reason = next((broken[seen.name] for seen in sample.media if seen.name in broken), None)
         if reason is None:
             sound.append(sample)
         else:

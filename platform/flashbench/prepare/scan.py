@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from os import stat
 
@@ -26,6 +26,33 @@ class Fault:
 
 
 @dataclass(frozen=True)
+class Seen:
+    """One picture or clip, without its bytes: a table's pictures together may be larger than the memory.
+
+    name    the medium itself where it is a file, else with the hash of its bytes in place of these: equal
+            names are equal media
+    size    bytes
+    index, number  the sample that shows it, and which of its media it is
+    """
+
+    name: Medium
+    size: int
+    index: int
+    number: int
+
+    def fetch(self, dataset: Dataset) -> Medium:
+        """The medium itself."""
+        if isinstance(source_of(self.name), bytes):
+            return dataset.entry(self.index)[0][self.number]
+        return self.name
+
+    def digest(self) -> bytes:
+        """SHA-256 of the encoded bytes."""
+        source = source_of(self.name)
+        return source if isinstance(source, bytes) else _digest(source)
+
+
+@dataclass(frozen=True)
 class Scanned:
     """One sound sample.
 
@@ -36,7 +63,7 @@ class Scanned:
     """
 
     index: int
-    media: tuple[Medium, ...]
+    media: tuple[Seen, ...]
     key: bytes
     answered: bool
     words: int
@@ -50,13 +77,13 @@ class Scan:
     faults: list[Fault] = field(default_factory=list)
 
     @property
-    def media(self) -> dict[Medium, int]:
-        """Every medium -> the first sample that shows it."""
-        found: dict[Medium, int] = {}
+    def media(self) -> list[Seen]:
+        """Every medium once, in the order of the samples."""
+        found: dict[Medium, Seen] = {}
         for sample in self.samples:
-            for medium in sample.media:
-                found.setdefault(medium, sample.index)
-        return found
+            for seen in sample.media:
+                found.setdefault(seen.name, seen)
+        return list(found.values())
 
 
 def scan(dataset: Dataset, indices: range, on_step: Callable[[], None]) -> Scan:
@@ -65,11 +92,11 @@ def scan(dataset: Dataset, indices: range, on_step: Callable[[], None]) -> Scan:
     for index in indices:
         try:
             media, turns = dataset.entry(index)
-            sizes = [media_size(medium) for medium in media]
+            seen = tuple(_seen(medium, index, number) for number, medium in enumerate(media))
         except TROUBLE as error:
             found.faults.append(fault(dataset, index, one_line(error)))
         else:
-            found.samples.append(_scanned(index, media, turns, sizes))
+            found.samples.append(_scanned(index, seen, turns))
         on_step()
     return found
 
@@ -79,10 +106,10 @@ def fault(dataset: Dataset, index: int, reason: str) -> Fault:
     return Fault(index, where, reason.removeprefix(f"{where}: "))
 
 
-def _scanned(index: int, media: tuple[Medium, ...], turns: tuple[Turn, ...], sizes: list[int]) -> Scanned:
+def _scanned(index: int, media: tuple[Seen, ...], turns: tuple[Turn, ...]) -> Scanned:
     texts = [text or "" for turn in turns for text in (turn.question, turn.answer)]
-    shown = [(medium.frames, medium.start, medium.end) if isinstance(medium, Clip) else None for medium in media]
-    key = sha256(repr((texts, sizes, shown)).encode(errors="surrogatepass")).digest()[:16]
+    shown = [(seen.size, *_part(seen.name)) for seen in media]
+    key = sha256(repr((texts, shown)).encode(errors="surrogatepass")).digest()[:16]
     return Scanned(index, media, key, any((turn.answer or "").strip() for turn in turns),
                    sum(len(text.split()) for text in texts))
 
@@ -91,13 +118,18 @@ def source_of(medium: Medium) -> Picture:
     return medium.source if isinstance(medium, Clip) else medium
 
 
-def media_size(medium: Medium) -> int:
-    """Bytes. Raises UserError where there is no such file."""
+def _part(medium: Medium) -> tuple:
+    return (medium.frames, medium.start, medium.end) if isinstance(medium, Clip) else ()
+
+
+def _seen(medium: Medium, index: int, number: int) -> Seen:
+    """Raises UserError where there is no such file."""
     source = source_of(medium)
     if isinstance(source, bytes):
-        return len(source)
+        digest = sha256(source).digest()
+        return Seen(replace(medium, source=digest) if isinstance(medium, Clip) else digest, len(source), index, number)
     try:
-        return stat(source).st_size
+        return Seen(medium, stat(source).st_size, index, number)
     except OSError as error:
         raise UserError(f"no file at {source}: {error.strerror}") from None
 
@@ -128,21 +160,20 @@ def count_known(samples: Iterable[Scanned], known: Iterable[Scanned]) -> int:
 
     Only files of equal size are read.
     """
-    by_size: dict[int, set[Picture]] = defaultdict(set)
+    by_size: dict[int, dict[Medium, Seen]] = defaultdict(dict)
     keys = set()
     for sample in known:
         keys.add(sample.key)
-        for medium in sample.media:
-            by_size[media_size(medium)].add(source_of(medium))
+        for seen in sample.media:
+            by_size[seen.size].setdefault(seen.name, seen)
     digests: dict[int, set[bytes]] = {}
 
-    def is_known(medium: Medium) -> bool:
-        size = media_size(medium)
-        if size not in digests:
-            digests[size] = {_digest(source) for source in by_size.get(size, ())}
-        return bool(digests[size]) and _digest(source_of(medium)) in digests[size]
+    def is_known(seen: Seen) -> bool:
+        if seen.size not in digests:
+            digests[seen.size] = {one.digest() for one in by_size.get(seen.size, {}).values()}
+        return bool(digests[seen.size]) and seen.digest() in digests[seen.size]
 
-    return sum(any(is_known(medium) for medium in sample.media) if sample.media else sample.key in keys
+    return sum(any(is_known(seen) for seen in sample.media) if sample.media else sample.key in keys
                for sample in samples)
 
 

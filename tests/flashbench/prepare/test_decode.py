@@ -17,11 +17,11 @@ def test_a_sample_follows_from_the_seed_and_keeps_the_order():
     assert [int(one) for one in some] == sorted(int(one) for one in some)
 
 
-@pytest.mark.parametrize("few", [10, 1])  # with 1, in other processes
+@pytest.mark.parametrize("few", [3, 2])  # with 2, in other processes
 def test_what_does_not_decode_is_found_with_its_reason(tmp_path, monkeypatch, few):
     monkeypatch.setattr(decode, "FEW", few)
     good, steps = picture(tmp_path, "1.jpg"), []
-    broken = find_broken([good, good[:900], Clip(b"no video", 4)], 1, lambda: steps.append(1))
-    assert set(broken) == {good[:900], Clip(b"no video", 4)}
-    assert broken[good[:900]].startswith("picture of 900 bytes is cut off or damaged")
+    broken = find_broken(range(3), [good, good[:900], Clip(b"no video", 4)].__getitem__, 1, lambda: steps.append(1))
+    assert set(broken) == {1, 2}
+    assert broken[1].startswith("picture of 900 bytes is cut off or damaged")
     assert len(steps) == 3
