@@ -7,8 +7,9 @@
 They hold data and know no model.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from math import inf
 from pathlib import Path
 
 import torch
@@ -22,6 +23,30 @@ Picture = Path | bytes
 
 
 @dataclass(frozen=True)
+class Clip:
+    """An encoded video, and which of its frames are shown.
+
+    source      where it lies, or the bytes themselves
+    frames      how many are shown, evenly spaced over the part below; of fewer, all
+    start, end  the part's seconds; None: from the video's beginning, to its end
+    """
+
+    source: Picture
+    frames: int
+    start: float | None = None
+    end: float | None = None
+
+    def __post_init__(self) -> None:
+        start, end = self.start or 0.0, inf if self.end is None else self.end
+        if self.frames < 1 or not 0 <= start < end:
+            raise UserError(f"a clip of {self.frames} frames from second {self.start} to {self.end} shows nothing: "
+                            "ask for one frame at least, and for an end after the start")
+
+
+Medium = Picture | Clip
+
+
+@dataclass(frozen=True)
 class Turn:
     """One exchange. `answer` is None where the model is to give it (the last turn of a request)."""
 
@@ -31,16 +56,16 @@ class Turn:
 
 @dataclass(frozen=True)
 class Sample:
-    """One conversation about some pictures.
+    """One conversation about some pictures and clips.
 
-    id      content hash of the media bytes and the turns (see `sample_id`): order, shard and
-            worker count never change it
-    images  pictures in the order they are shown; they stand before the first question
-    task    which task preset it belongs to, for example "instruct" or "caption"
+    id     content hash of the media bytes and the turns (see `sample_id`): order, shard and
+           worker count never change it
+    media  pictures and clips in the order they are shown; they stand before the first question
+    task   which task preset it belongs to, for example "instruct" or "caption"
     """
 
     id: str
-    images: tuple[Picture, ...]
+    media: tuple[Medium, ...]
     turns: tuple[Turn, ...]
     task: str
 
@@ -49,14 +74,26 @@ def picture_bytes(picture: Picture) -> bytes:
     return picture if isinstance(picture, bytes) else picture.read_bytes()
 
 
-def sample_id(images: tuple[Picture, ...], turns: tuple[Turn, ...]) -> str:
-    """32 hex digits that depend on the media bytes and the text only.
+def medium_bytes(medium: Medium) -> bytes:
+    """The encoded picture or video."""
+    return picture_bytes(medium.source if isinstance(medium, Clip) else medium)
+
+
+def in_memory(medium: Medium) -> Medium:
+    """The same medium with its bytes in place of a path."""
+    return replace(medium, source=medium_bytes(medium)) if isinstance(medium, Clip) else picture_bytes(medium)
+
+
+def sample_id(media: tuple[Medium, ...], turns: tuple[Turn, ...]) -> str:
+    """32 hex digits that depend on the media bytes, the choice of a clip's frames and the text only.
 
     Raises UserError where the text holds half a character, which no encoding has.
     """
     digest = sha256()
-    for image in images:
-        digest.update(sha256(picture_bytes(image)).digest())
+    for medium in media:
+        digest.update(sha256(medium_bytes(medium)).digest())
+        if isinstance(medium, Clip):
+            digest.update(f"\0f{medium.frames} {medium.start} {medium.end}".encode())
     try:
         for turn in turns:
             digest.update(b"\x00q" + turn.question.encode())

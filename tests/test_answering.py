@@ -28,7 +28,7 @@ def target(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def samples():
-    return [replace(make_sample(images=(picture((40 * number, 90, 200 - 30 * number)),)), id=f"s{number}",
+    return [replace(make_sample(media=(picture((40 * number, 90, 200 - 30 * number)),)), id=f"s{number}",
                     turns=tuple(Turn(question, "somebody else's answer") for question in questions))
             for number, questions in enumerate(QUESTIONS)]
 
@@ -93,7 +93,7 @@ def test_a_conversation_ends_where_its_next_question_would_not_fit(target, sampl
 
 def test_bad_samples_say_why_and_the_others_are_answered(target, samples, answered):
     length = target.encode(replace(samples[1], turns=(Turn(QUESTIONS[1][0]),))).length
-    broken = replace(samples[0], images=(b"not a picture",))
+    broken = replace(samples[0], media=(b"not a picture",))
     results = answer_together(target, [broken, samples[0], samples[1]], LIMIT, max_length=length)
     assert isinstance(results[0], UserError)
     assert results[1].ids.tolist() == answered[0].ids.tolist()
@@ -101,7 +101,7 @@ def test_bad_samples_say_why_and_the_others_are_answered(target, samples, answer
 
 
 def test_samples_of_one_picture_look_at_it_once_and_answer_as_alone(target, samples, monkeypatch):
-    same = [replace(sample, images=samples[0].images) for sample in samples]
+    same = [replace(sample, media=samples[0].media) for sample in samples]
     alone_each = [answer_together(target, [sample], LIMIT, 512)[0] for sample in same]
     looks, embed_prompt = [], target.embed_prompt
     monkeypatch.setattr(target, "embed_prompt", lambda prompt: looks.append(1) or embed_prompt(prompt))

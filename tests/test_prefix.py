@@ -65,7 +65,7 @@ def test_a_picture_is_looked_at_once_for_all_its_neighbours(target, monkeypatch)
 
 
 def test_a_conversation_of_several_turns_has_one_prefix(target):
-    sample = replace(make_sample(images=(RED,)), turns=(Turn("What?", "This."), Turn("Where?", "Here.")))
+    sample = replace(make_sample(media=(RED,)), turns=(Turn("What?", "This."), Turn("Where?", "Here.")))
     prompt = target.encode(sample)
     assert prompt.prefix == prompt_of(target, "What?", RED).prefix
     assert len(FeaturePasses(target).features(prompt)) == prompt.length

@@ -20,7 +20,7 @@ from transformers import (
 )
 from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
 
-from specflash.records import Sample, Turn, sample_id
+from specflash.records import Medium, Sample, Turn, sample_id
 from specflash.targets import load_target
 from specflash.targets.base import Target
 
@@ -85,6 +85,6 @@ def picture(colour: tuple[int, int, int] = (200, 30, 30)) -> bytes:
 
 
 def make_sample(question: str = "What is it?", answer: str | None = None,
-                images: tuple[bytes, ...] = (picture(),), task: str = "instruct") -> Sample:
+                media: tuple[Medium, ...] = (picture(),), task: str = "instruct") -> Sample:
     turns = (Turn(question, answer),)
-    return Sample(sample_id(images, turns), images, turns, task)
+    return Sample(sample_id(media, turns), media, turns, task)

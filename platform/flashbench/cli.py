@@ -71,9 +71,10 @@ def doctor() -> None:
     _exit_unless(run_doctor())
 
 
-@_verb("prepare scenes.train=500", "the drawn scenes, in COCO and LLaVA-Instruct format, under RUN/data")
+@_verb("prepare scenes.train=500", "the drawn scenes, in COCO, LLaVA-Instruct and Kinetics-400 format, and report.json "
+       "under RUN/data;\nexits with 2 where a data set has nothing usable or too much that is bad")
 def prepare(config: Config = DEMO, overrides: Overrides = None) -> None:
-    """Write the drawn scenes to disk and check that every data set opens."""
+    """Write the drawn scenes to disk and check every data set: files, repeats, answers, lengths."""
     settings = load_settings(config, overrides or ())
     from flashbench.prepare import run_prepare
     run_prepare(settings)

@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 
+from flashbench.data_settings import CheckSettings, ScenesSettings, Section, SourceSettings, with_preset
 from flashbench.tree import overridden, read_tree
 from flashbench.values import AtHome, Auto, ControlName, Cpus, Gpus, Seed, Temperature, Threads, each_once
 from specflash.catalogue import nearest
 from specflash.errors import UserError
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+from specflash.presets import Preset
 
 
 class TargetSettings(Section):
@@ -32,28 +30,12 @@ class TargetSettings(Section):
     device: str = "auto"
 
 
-class SourceSettings(Section):
-    """One data set: a catalogue name, the folder it lies in, and which part of it to take."""
-
-    dataset: str
-    path: Annotated[Path | None, AtHome] = None
-    split: str = "train"
-    limit: int | None = Field(None, ge=1)
-
-
-class ScenesSettings(Section):
-    """How many drawn scenes `prepare` writes, and the seed they follow from."""
-
-    train: int = Field(240, ge=1)
-    test: int = Field(60, ge=1)
-    seed: Seed = 0
-
-
 class DumpSettings(Section):
     """Ray Data feature extraction. `actors` target replicas, each with its CPUs and GPUs.
 
     answers: whose answers to the source's questions the features are of, the data set's or the
     target's own greedy ones; the target's are what a draft will be asked to foresee.
+    preset: a name of PRESETS (specflash/presets.py), which then says what is not said here.
     """
 
     source: SourceSettings
@@ -68,6 +50,12 @@ class DumpSettings(Section):
     reserve_mb: int = Field(1024, ge=0, description="MiB of the disk that a dump leaves free; it stops before")
     error_budget: float = Field(0.05, ge=0, le=1)
     max_length: int = Field(2048, ge=1)
+    preset: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_preset(cls, tree: Any) -> Any:
+        return with_preset(tree, Preset.dump)
 
 
 class RegenerateSettings(Section):
@@ -135,12 +123,19 @@ class TaskSettings(Section):
 
     skip: samples of the source before the first one asked. Two tasks on the same pictures would not be
     independent prompts, as which the intervals count them.
+    preset: a name of PRESETS (specflash/presets.py), which then says what is not said here.
     """
 
     source: SourceSettings
     skip: int = Field(0, ge=0)
     max_new_tokens: int = Field(64, ge=1)
     out_of_domain: bool = False
+    preset: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_preset(cls, tree: Any) -> Any:
+        return with_preset(tree, Preset.task)
 
 
 class BenchSettings(Section):
@@ -221,9 +216,10 @@ class Settings(Section):
     run: Annotated[Path, AtHome]
     target: TargetSettings = TargetSettings()
     scenes: ScenesSettings = ScenesSettings()
+    check: CheckSettings = CheckSettings()
     dump: DumpSettings
     regenerate: RegenerateSettings = RegenerateSettings()
-    drafts: dict[str, dict[str, Any]] = {"eagle": {}, "specflash": {}}
+    drafts: dict[str, dict[str, Any]] = Field({"eagle": {}, "specflash": {}})
     train: TrainSettings = TrainSettings()
     verify: VerifySettings = VerifySettings()
     bench: BenchSettings

@@ -24,7 +24,7 @@ class CocoCaptions(Dataset):
 
     def __init__(self, file: Path, split: str):
         index = read_json(file)
-        self.split = split
+        self.file, self.split = file, split
         self.answered = file.stem.startswith("captions_train")
         self.names = [_field(file, "images", number, image, "file_name", str)
                       for number, image in enumerate(_listed(file, index, "images"))]
@@ -34,6 +34,9 @@ class CocoCaptions(Dataset):
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def where(self, index: int) -> str:
+        return f"{self.file}: images[{index}]"
 
     def entry(self, index: int) -> Entry:
         name = self.names[index]

@@ -69,15 +69,15 @@ def write_scenes(folder: Path, train: int, test: int, seed: int,
         scenes = []
         for scene_seed in scene_seeds(split, count, seed):
             scenes.append(draw_scene(scene_seed))
-            _write(folder / COCO_NAME[split] / file_name(scenes[-1]), jpeg(scenes[-1]))
+            write_file(folder / COCO_NAME[split] / file_name(scenes[-1]), jpeg(scenes[-1]))
             done += 1
             if on_step:
                 on_step(done, train + test)
         coco, talk = _coco(scenes), [instruction(scene) for scene in scenes]
-        _write_json(folder / "annotations" / f"captions_{COCO_NAME[split]}.json", coco)
-        _write_json(folder / f"llava_instruct_{split}.json", talk)
-        _write_json(folder / f"llava_instruct_{split}_apart.json", [part for entry in talk for part in apart(entry)])
-        _write_json(folder / f"truth_{split}.json", [_truth(scene) for scene in scenes])
+        write_json(folder / "annotations" / f"captions_{COCO_NAME[split]}.json", coco)
+        write_json(folder / f"llava_instruct_{split}.json", talk)
+        write_json(folder / f"llava_instruct_{split}_apart.json", [part for entry in talk for part in apart(entry)])
+        write_json(folder / f"truth_{split}.json", [_truth(scene) for scene in scenes])
         counts |= {split: count, f"captions_{split}": len(coco["annotations"]), f"instruct_{split}": len(talk)}
     return counts
 
@@ -154,11 +154,11 @@ def _truth(scene: Scene) -> dict:
             "things": things}
 
 
-def _write_json(path: Path, tree: object) -> None:
-    _write(path, (json.dumps(tree, indent=1, ensure_ascii=False) + "\n").encode())
+def write_json(path: Path, tree: object) -> None:
+    write_file(path, (json.dumps(tree, indent=1, ensure_ascii=False) + "\n").encode())
 
 
-def _write(path: Path, data: bytes) -> None:
+def write_file(path: Path, data: bytes) -> None:
     """Atomically; a file that holds these bytes already is left alone."""
     if path.is_file() and path.read_bytes() == data:
         return

@@ -1,9 +1,9 @@
 """Finding the files of a data set below a folder, with errors that say what is there. It knows no format."""
 
 import json
-from pathlib import Path
+from pathlib import Path, PurePath
 
-from specflash.errors import UserError
+from specflash.errors import UserError, one_line
 
 
 def need_folder(path: Path | None, dataset: str) -> Path:
@@ -41,11 +41,56 @@ def read_json(path: Path) -> object:
         raise UserError(f"{path} is not valid JSON: {error}") from None
 
 
-class PictureFolder:
-    """Pictures named by an index file, in any of the places the real sets keep them.
+def read_lines(path: Path) -> list[tuple[int, int]]:
+    """(line number from 1, byte offset) of every line that is not blank, so that a large file need not stay in memory.
 
-    `coco/train2017/1.jpg` is looked for as given and, like `1.jpg`, by its bare name in the
-    picture folders. Nothing is looked up before a picture is asked for.
+    Raises UserError where there is no such file.
+    """
+    lines, offset = [], 0
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    lines.append((number, offset))
+                offset += len(line)
+    except FileNotFoundError:
+        raise UserError(f"no file at {path}") from None
+    return lines
+
+
+def read_line(path: Path, number: int, offset: int) -> dict:
+    """The JSON object in one line of a file; UserError that names the line where it holds something else."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        line = file.readline().rstrip()
+    try:
+        row = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path}: line {number} is not valid JSON: column {error.colno}: {error.msg}") from None
+    except RecursionError:
+        raise UserError(f"{path}: line {number} is not valid JSON: it is nested too deeply") from None
+    except ValueError as error:  # bytes that are not UTF-8, or a number of thousands of digits
+        raise UserError(f"{path}: line {number} is not valid JSON: {one_line(error)}") from None
+    if not isinstance(row, dict):
+        raise UserError(f"{path}: line {number} is not an object")
+    return row
+
+
+def inside(root: Path, name: str) -> Path:
+    """`root / name`. Raises UserError for a name that leads out of `root`: what a data set says is not to open any
+    file of the machine. Links inside the folder are the user's own and are followed.
+    """
+    if not name.strip() or PurePath(name).is_absolute() or ".." in PurePath(name).parts:
+        raise UserError(f"{name!r} is no file inside {root}; correct the name, or `path` beside `dataset`")
+    return root / name
+
+
+class PictureFolder:
+    """Media named by an index file, in any of the places the real sets keep them.
+
+    `coco/train2017/1.jpg` is looked for as given and in the folders called `train2017`; the bare `1.jpg`
+    in all the folders, and in COCO's of 2014 also as `COCO_train2014_1.jpg`. Nothing is looked up before a
+    picture is asked for.
     """
 
     def __init__(self, root: Path, folders: tuple[str, ...]):
@@ -54,7 +99,11 @@ class PictureFolder:
                         if (folder := base / name).is_dir()]
 
     def find(self, name: str) -> Path:
-        """Where the picture lies; where it is expected, if it lies nowhere."""
-        bare = Path(name).name
-        places = [self.root / name, *(folder / bare for folder in self.folders)]
+        """Where the picture lies; where it is expected, if it lies nowhere. Raises UserError for a name that leads
+        out of the folder."""
+        given = inside(self.root, name)
+        within = Path(name).parent.name
+        folders = [folder for folder in self.folders if within in ("", folder.name)]
+        places = [given, *(folder / spelt for folder in folders
+                           for spelt in (f"COCO_{folder.name}_{given.name}", given.name))]
         return next((place for place in places if place.is_file()), places[-1])

@@ -121,12 +121,12 @@ def _after(words: list[str], position: int) -> str | None:
 def grade(text: str, truth: Truth) -> Grade:
     """Compare a text with what is in the picture."""
     said = mentions(text)
-    return Grade(objects=_tally(said.kinds, {thing.kind for thing in truth.things}),
-                 colours=_tally(said.pairs, {(thing.colour, thing.kind) for thing in truth.things}),
+    return Grade(objects=tally(said.kinds, {thing.kind for thing in truth.things}),
+                 colours=tally(said.pairs, {(thing.colour, thing.kind) for thing in truth.things}),
                  place_right=said.place == truth.place)
 
 
-def _tally(said: set, there: set) -> Tally:
+def tally(said: set, there: set) -> Tally:
     return Tally(right=len(said & there), wrong=len(said - there), missed=len(there - said))
 
 

@@ -9,15 +9,14 @@ Liu et al., "Visual Instruction Tuning", 2023.
 from pathlib import Path
 
 from specflash.data.base import Dataset, Entry
+from specflash.data.dialects import conversation
 from specflash.data.files import PictureFolder, need_folder, pick_split, read_json
 from specflash.errors import UserError
-from specflash.records import Turn
 
 NAME = "llava-instruct"
 PREFIX = "llava_instruct_"
 WHOLE = ("llava_instruct_150k", "llava_v1_5_mix665k")  # the real sets' training files, most wanted first
 PARTS = ("conversation_58k", "detail_23k", "complex_reasoning_77k", "llava_instruct_80k")
-MARKER = "<image>"
 
 
 class LlavaInstruct(Dataset):
@@ -31,16 +30,19 @@ class LlavaInstruct(Dataset):
             raise UserError(f"{file} must hold a list of entries with `image` and `conversations`")
         for index, entry in enumerate(entries):
             _check(file, index, entry)
-        self.entries, self.split = entries, split
+        self.file, self.entries, self.split = file, entries, split
         self.pictures = PictureFolder(file.parent, ("train2017", "val2017", "train2014", "val2014"))
 
     def __len__(self) -> int:
         return len(self.entries)
 
+    def where(self, index: int) -> str:
+        return f"{self.file}: entry {index}"
+
     def entry(self, index: int) -> Entry:
         names = self.entries[index].get("image") or []
         names = [names] if isinstance(names, str) else names
-        return tuple(self.pictures.find(name) for name in names), _turns(self.entries[index]["conversations"])
+        return tuple(self.pictures.find(name) for name in names), conversation(self.entries[index]["conversations"])
 
 
 def open_llava_instruct(path: Path | None, split: str) -> LlavaInstruct:
@@ -63,31 +65,12 @@ def _check(file: Path, index: int, entry: object) -> None:
     where = f"{file}: entry {index}"
     if not isinstance(entry, dict):
         raise UserError(f"{where} is not an object with `image` and `conversations`")
-    conversation = entry.get("conversations")
-    if not isinstance(conversation, list):
+    if not isinstance(entry.get("conversations"), list):
         raise UserError(f"{where} has no `conversations`")
     image = entry.get("image") or []
     if not isinstance(image, str) and not (isinstance(image, list) and all(isinstance(one, str) for one in image)):
         raise UserError(f"{where}: `image` is not a file name")
-    speakers = []
-    for number, message in enumerate(conversation):
-        if not isinstance(message, dict) or not isinstance(message.get("value"), str):
-            raise UserError(f"{where}: `conversations[{number}].value` is not text")
-        speakers.append(message.get("from"))
-    spoken = speakers[1:] if speakers[:1] == ["gpt"] else speakers
-    if not spoken or spoken != [("human", "gpt")[number % 2] for number in range(len(spoken))]:
-        raise UserError(f"{where}: `conversations[].from` must alternate between human and gpt")
-
-
-def _turns(conversation: list[dict]) -> tuple[Turn, ...]:
-    """Questions without the picture marker, each with its answer.
-
-    An answer before the first question is skipped, as in LLaVA's own training.
-    """
-    texts = [message["value"] for message in conversation]
-    if conversation[0]["from"] == "gpt":
-        texts = texts[1:]
-    questions = [text.replace(MARKER, "").strip() for text in texts[::2]]
-    answers = [text.strip() for text in texts[1::2]]
-    answers += [None] * (len(questions) - len(answers))
-    return tuple(Turn(question, answer) for question, answer in zip(questions, answers, strict=True))
+    try:
+        conversation(entry["conversations"])
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from None

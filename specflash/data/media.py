@@ -26,8 +26,16 @@ DAMAGE = (OSError, SyntaxError, ValueError, EOFError, IndexError, struct.error, 
 """What Pillow's decoders raise on a damaged file."""
 
 
-class BadPicture(UserError):
+class BadMedia(UserError):
+    """A picture or a video that cannot be shown."""
+
+
+class BadPicture(BadMedia):
     """A picture that is missing, damaged, too large or none at all."""
+
+
+class BadClip(BadMedia):
+    """A video that is missing, damaged, cut off, too large or none at all."""
 
 
 def load_picture(picture: Picture, max_pixels: int = MAX_PIXELS) -> Image.Image:
@@ -37,7 +45,7 @@ def load_picture(picture: Picture, max_pixels: int = MAX_PIXELS) -> Image.Image:
     `max_pixels` or is too thin. A cut-off picture is an error even where a decoder would fill the rest with grey.
     """
     name = str(picture) if isinstance(picture, Path) else f"picture of {len(picture)} bytes"
-    data = read_picture(picture)
+    data = read_media(picture)
     if not data:
         raise BadPicture(f"{name} is empty")
     try:
@@ -50,7 +58,7 @@ def load_picture(picture: Picture, max_pixels: int = MAX_PIXELS) -> Image.Image:
         raise BadPicture(f"{name} is damaged: {one_line(error)}") from None
     if image.width * image.height > max_pixels:
         raise BadPicture(f"{name} has {image.width} × {image.height} pixels, more than the {max_pixels} allowed")
-    if too_thin(image):
+    if too_thin(image.size):
         raise BadPicture(f"{name} has {image.width} × {image.height} pixels: one side may be at most "
                          f"{MAX_RATIO} times as long as the other")
     try:
@@ -60,20 +68,20 @@ def load_picture(picture: Picture, max_pixels: int = MAX_PIXELS) -> Image.Image:
         raise BadPicture(f"{name} is cut off or damaged: {one_line(error)}") from None
 
 
-def too_thin(image: Image.Image) -> bool:
-    return max(image.size) > MAX_RATIO * min(image.size)
+def too_thin(size: tuple[int, int]) -> bool:
+    return max(size) > MAX_RATIO * min(size)
 
 
-def read_picture(picture: Picture) -> bytes:
-    """The encoded bytes; raises BadPicture with the path where there is no such file."""
-    if isinstance(picture, Path) and _never_ends(picture):
-        raise BadPicture(f"{picture} is a pipe or a device, not a picture")
+def read_media(source: Picture, error: type[BadMedia] = BadPicture, what: str = "picture") -> bytes:
+    """The encoded bytes; raises `error` with the path where there is no such file."""
+    if isinstance(source, Path) and _never_ends(source):
+        raise error(f"{source} is a pipe or a device, not a {what}")
     try:
-        return picture_bytes(picture)
-    except OSError as error:
-        raise BadPicture(f"cannot read the picture {picture}: {error.strerror}") from None
-    except ValueError as error:  # a name that no file can have
-        raise BadPicture(f"cannot read the picture {str(picture)!r}: {error}") from None
+        return picture_bytes(source)
+    except OSError as trouble:
+        raise error(f"cannot read the {what} {source}: {trouble.strerror}") from None
+    except ValueError as trouble:  # a name that no file can have
+        raise error(f"cannot read the {what} {str(source)!r}: {trouble}") from None
 
 
 def _never_ends(path: Path) -> bool:

@@ -12,7 +12,7 @@ from PIL import Image
 from torch import Tensor, nn
 from transformers.cache_utils import Cache
 
-from specflash.data.media import load_picture
+from specflash.data.video import load_frames
 from specflash.errors import UserError
 from specflash.packed import can_pack, pack_linears
 from specflash.records import Output, Prompt, Sample, Span, Turn
@@ -68,7 +68,7 @@ class Llava(Target):
     # -- from a sample to a prompt --------------------------------------------------------------
 
     def encode(self, sample: Sample) -> Prompt:
-        pictures = [load_picture(image) for image in sample.images]
+        pictures = [frame for medium in sample.media for frame in load_frames(medium)]
         pixels = self._pixels(pictures)
         text, answers = self._render(sample.turns, self._visual_tokens(pixels))
         encoded = self.tokenizer(text, return_offsets_mapping=True, add_special_tokens=self._adds_bos(text))

@@ -3,11 +3,14 @@
 import pytest
 
 from specflash.data import DATASETS, Dataset, as_request, open_dataset
-from specflash.data.base import make_sample
+from specflash.data.base import Prompted, Shown, make_sample
 from specflash.data.drawn import write_scenes
-from specflash.data.media import BadPicture, load_picture
+from specflash.data.media import BadPicture
+from specflash.data.video import load_frames
 from specflash.errors import UserError
-from specflash.records import Turn, sample_id
+from specflash.presets import EXPLAIN
+from specflash.records import Clip, Turn, sample_id
+from tests.data.sets import SETS, lines
 
 
 @pytest.fixture(scope="module")
@@ -18,10 +21,11 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(params=sorted(DATASETS))
-def dataset(request, folder) -> Dataset:
-    if request.param == "photographs":
-        pytest.importorskip("skimage")
-    return open_dataset(request.param, None if request.param == "photographs" else folder, "test")
+def dataset(request, tmp_path) -> Dataset:
+    if request.param in ("mmmu", "parquet"):
+        request.getfixturevalue("cache")
+    SETS[request.param](tmp_path)
+    return open_dataset(request.param, tmp_path, "test")
 
 
 def test_samples_are_content(dataset):
@@ -30,10 +34,11 @@ def test_samples_are_content(dataset):
     assert dataset.split == "test"
     for sample in samples:
         assert sample.task == dataset.task
-        assert sample.id == sample_id(sample.images, sample.turns)
+        assert sample.id == sample_id(sample.media, sample.turns)
         assert all(turn.question for turn in sample.turns)
-        assert all(load_picture(image).mode == "RGB" for image in sample.images)
+        assert all(frame.mode == "RGB" for medium in sample.media for frame in load_frames(medium))
     assert len({sample.id for sample in samples}) == len(samples)
+    assert len({dataset.where(index) for index in range(len(samples))}) == len(samples)
 
 
 def test_an_index_past_the_end_ends_iteration(dataset):
@@ -62,8 +67,8 @@ def test_a_request_asks_the_first_question_and_holds_no_answer(folder):
     sample = next(sample for sample in open_dataset("llava-instruct", folder, "train") if len(sample.turns) > 1)
     request = as_request(sample)
     assert request.turns == (Turn(sample.turns[0].question),)
-    assert (request.images, request.task) == (sample.images, sample.task)
-    assert request.id == sample_id(request.images, request.turns) != sample.id
+    assert (request.media, request.task) == (sample.media, sample.task)
+    assert request.id == sample_id(request.media, request.turns) != sample.id
     assert as_request(request) == request
 
 
@@ -79,14 +84,42 @@ def test_a_missing_picture_spoils_its_own_sample_only(tmp_path):
 
 def test_a_sample_without_pictures():
     sample = make_sample((), (Turn("Why?", "Because."),), "instruct")
-    assert sample.images == ()
+    assert sample.media == ()
     assert sample.id == sample_id((), (Turn("Why?", "Because."),))
 
 
 def test_unknown_names_list_the_known_ones():
     with pytest.raises(UserError, match=r"unknown data set `llava-instrct` \(did you mean `llava-instruct`\?\); "
-                                        r"known: coco-captions, llava-instruct, photographs"):
+                                        r"known: coco-captions, jsonl, kinetics-400, llava-bench, llava-instruct, "
+                                        r"mmbench, mmmu, parquet, photographs"):
         open_dataset("llava-instrct", None, "train")
+
+
+def test_a_prompt_takes_the_place_of_the_question_and_its_answer(tmp_path):
+    lines(tmp_path / "train.jsonl", {"prompt": "What is it?\nAnswer the question using a single word or phrase.",
+                                     "answer": "A dog."})
+    dataset = open_dataset("jsonl", tmp_path, "train")
+    assert Prompted(dataset, "Describe it.")[0].turns == (Turn("Describe it."),)
+    assert Prompted(dataset, EXPLAIN)[0].turns == (
+        Turn("What is it?\nPlease give a detailed and reasonable explanation for the answer."),)
+    assert Prompted(dataset, dataset[0].turns[0].question)[0] == dataset[0]
+    assert Prompted(dataset, "Hm?").where(0) == dataset.where(0) == f"{tmp_path / 'train.jsonl'}: line 1"
+
+
+def test_frames_of_clips_can_be_set_and_pictures_stay_as_they_are(tmp_path):
+    lines(tmp_path / "train.jsonl", {"prompt": "What?", "video": "1.mp4", "image": "1.jpg"})
+    [(media, _)] = [Shown(open_dataset("jsonl", tmp_path, "train"), 3).entry(0)]
+    assert media == (tmp_path / "1.jpg", Clip(tmp_path / "1.mp4", 3))
+    opened = open_dataset("jsonl", tmp_path, "train", limit=1, prompt="Hm?", frames=3)
+    assert opened.entry(0) == (media, (Turn("Hm?"),))
+
+
+@pytest.mark.parametrize("name", sorted(set(DATASETS) - {"photographs"}))
+def test_every_set_needs_its_folder_and_its_files(name, tmp_path):
+    with pytest.raises(UserError, match=f"data set `{name}` needs a folder"):
+        open_dataset(name, None, "train")
+    with pytest.raises(UserError, match=rf"data set `{name}`: no .* in {tmp_path}"):
+        open_dataset(name, tmp_path, "train")
 
 
 @pytest.mark.parametrize("name", ["llava-instruct", "coco-captions"])

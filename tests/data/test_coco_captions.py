@@ -30,21 +30,21 @@ def test_training_answers_with_the_first_caption_and_testing_with_none(tmp_path)
     assert train.turns == (Turn(QUESTION, "A red dog."),)
     assert test == val
     assert test.turns == (Turn(QUESTION),)
-    assert test.images == (tmp_path / "val2017" / "000000000042.jpg",)
+    assert test.media == (tmp_path / "val2017" / "000000000042.jpg",)
     assert test.task == "caption"
 
 
 def test_the_year_2014_and_annotations_beside_the_pictures(tmp_path):
     coco(tmp_path, "val2014", "COCO_val2014_000000000042.jpg", ["A red dog."], place=".")
     [sample] = open_dataset("coco-captions", tmp_path, "test")
-    assert sample.images == (tmp_path / "val2014" / "COCO_val2014_000000000042.jpg",)
+    assert sample.media == (tmp_path / "val2014" / "COCO_val2014_000000000042.jpg",)
     assert open_dataset("coco-captions", tmp_path, "val2014")[0] == sample
 
 
 def test_2017_is_preferred_where_both_years_are_there(tmp_path):
     coco(tmp_path, "val2014", "COCO_val2014_000000000042.jpg")
     coco(tmp_path, "val2017", "000000000042.jpg")
-    assert open_dataset("coco-captions", tmp_path, "val")[0].images[0].name == "000000000042.jpg"
+    assert open_dataset("coco-captions", tmp_path, "val")[0].media[0].name == "000000000042.jpg"
 
 
 @pytest.mark.parametrize(("change", "message"), [

@@ -36,16 +36,35 @@ def test_the_real_download(tmp_path, image, place):
     picture.parent.mkdir(parents=True, exist_ok=True)
     picture.write_bytes(jpeg(draw_scene(0)))
     [sample] = open_dataset("llava-instruct", tmp_path, "train")
-    assert [path.resolve() for path in sample.images] == [picture.resolve()]
+    assert [path.resolve() for path in sample.media] == [picture.resolve()]
     assert sample.turns == (
         Turn("What are the colors of the bus in the image?", "The bus in the image is white and red."),
         Turn("What feature can be seen on the back of the bus?", "The back of the bus features an advertisement."))
     assert sample.task == "instruct"
 
 
+@pytest.mark.parametrize("image", ["../secret.jpg", "/etc/passwd", "train2017/../../secret.jpg"])
+def test_a_name_that_leads_out_of_the_folder_is_refused(tmp_path, image):
+    (tmp_path / "set").mkdir()
+    (tmp_path / "secret.jpg").write_bytes(jpeg(draw_scene(0)))
+    save(tmp_path / "set", [entry(image), entry()])
+    dataset = open_dataset("llava-instruct", tmp_path / "set", "train")
+    with pytest.raises(UserError, match=rf"'{image}' is no file inside"):
+        dataset[0]
+    assert dataset[1].media == ()
+
+
+def test_a_picture_of_another_set_is_not_taken_for_one_of_the_same_name(tmp_path):
+    save(tmp_path, [entry("vg/VG_100K/1.jpg")])
+    (tmp_path / "train2017").mkdir()
+    (tmp_path / "train2017" / "1.jpg").write_bytes(jpeg(draw_scene(0)))
+    with pytest.raises(UserError, match=r"vg/VG_100K/1\.jpg: No such file"):
+        open_dataset("llava-instruct", tmp_path, "train")[0]
+
+
 def test_an_entry_without_a_picture(tmp_path):
     save(tmp_path, [entry()])
-    assert open_dataset("llava-instruct", tmp_path, "train")[0].images == ()
+    assert open_dataset("llava-instruct", tmp_path, "train")[0].media == ()
 
 
 def test_an_open_last_question_and_a_greeting(tmp_path):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFile, ImageOps
 
-from specflash.data.media import BadPicture, load_picture, read_picture
+from specflash.data.media import BadPicture, load_picture, read_media
 from specflash.data.scenes import draw_scene
 from specflash.errors import UserError
 
@@ -178,4 +178,4 @@ def test_a_decompression_bomb_is_refused_before_it_is_decoded():
 def test_a_pipe_is_no_picture_and_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe.jpg")
     with pytest.raises(BadPicture, match="is a pipe or a device"):
-        read_picture(tmp_path / "pipe.jpg")
+        read_media(tmp_path / "pipe.jpg")

@@ -15,9 +15,9 @@ def test_all_photographs_are_inside_the_package(monkeypatch):
     pytest.importorskip("skimage")
     monkeypatch.setattr(socket, "socket", None)  # a download would fail
     samples = list(open_dataset("photographs", None, "test"))
-    assert [sample.images[0].name for sample in samples] == list(photographs.FILES)
+    assert [sample.media[0].name for sample in samples] == list(photographs.FILES)
     assert all(sample.turns == (Turn(QUESTION),) and sample.task == "photographs" for sample in samples)
-    assert load_picture(samples[0].images[0]).size == (512, 512)
+    assert load_picture(samples[0].media[0]).size == (512, 512)
 
 
 def test_without_scikit_image_the_extra_is_named(monkeypatch):

@@ -86,9 +86,9 @@ def random_mix(text: list[int], seed: int) -> Script:
 
 VANILLA = Vanilla(Vanilla.Config(width=32))
 SAMPLES = {
-    "text": make_sample("Tell me about the sea.", images=()),
+    "text": make_sample("Tell me about the sea.", media=()),
     "picture": make_sample("What is it?"),
-    "two pictures": make_sample("Compare them.", images=(picture(), picture((20, 90, 200)))),
+    "two pictures": make_sample("Compare them.", media=(picture(), picture((20, 90, 200)))),
 }
 
 

@@ -26,7 +26,7 @@ def test_the_committed_file_is_small_and_has_a_card():
 
 
 def test_a_picture_is_576_visual_tokens(target):
-    prompt = target.encode(make_sample(images=(picture(), picture((0, 200, 0)))))
+    prompt = target.encode(make_sample(media=(picture(), picture((0, 200, 0)))))
     assert [length for _, length in prompt.spans] == [(IMAGE_SIZE // PATCH) ** 2] * 2
 
 

@@ -13,15 +13,15 @@ from dataclasses import asdict
 from typing import Any
 
 import torch
-from PIL import Image
 
 from flashbench.bench.methods import Engine
 from flashbench.bench.plan import Piece
 from flashbench.bench.prompts import BenchPrompt
 from flashbench.bench.rows import VANILLA, Row
 from flashbench.bench.ties import UNKNOWN, difference
+from specflash.data.video import load_frames
 from specflash.errors import one_line
-from specflash.records import Prompt, picture_bytes
+from specflash.records import Prompt
 from specflash.sampling import Sampling
 from specflash.targets.base import Target
 
@@ -78,10 +78,10 @@ def token_pieces(engine: Engine, ids: list[int]) -> list[str]:
 
 
 def thumbnail(prompt: BenchPrompt) -> str | None:
-    """The prompt's first picture as a small JPEG data URL."""
-    if not prompt.request.images:
+    """The prompt's first picture or frame as a small JPEG data URL."""
+    if not prompt.request.media:
         return None
-    picture = Image.open(io.BytesIO(picture_bytes(prompt.request.images[0]))).convert("RGB")
+    picture = load_frames(prompt.request.media[0])[0]
     picture.thumbnail((THUMBNAIL, THUMBNAIL))
     buffer = io.BytesIO()
     picture.save(buffer, "JPEG", quality=80)

@@ -5,8 +5,9 @@ It knows no model and no draft.
 
 from dataclasses import dataclass
 
-from flashbench.settings import Settings, SourceSettings, TaskSettings
-from specflash.data import as_request, open_dataset
+from flashbench.settings import Settings, TaskSettings
+from flashbench.sources import open_samples
+from specflash.data import as_request
 from specflash.errors import UserError
 from specflash.records import Sample
 
@@ -33,7 +34,7 @@ def bench_prompts(settings: Settings) -> list[BenchPrompt]:
     """Every task's prompts, in the order of the settings. Raises UserError where a task has none."""
     prompts = []
     for name, task in settings.bench.tasks.items():
-        dataset = _open(task.source, _end(task))
+        dataset = open_samples(task.source, _end(task))
         if len(dataset) <= task.skip:
             raise UserError(f"task `{name}` has no samples; check source and skip of bench.tasks.{name}")
         prompts += [_prompt(name, task, dataset[i]) for i in range(task.skip, len(dataset))]
@@ -46,7 +47,7 @@ def warmup_prompts(settings: Settings) -> list[BenchPrompt]:
     Where the data set ends at the limit there are none to spare, and its own last ones serve.
     """
     name, task = next(iter(settings.bench.tasks.items()))
-    dataset = _open(task.source, None)
+    dataset = open_samples(task.source, None)
     first = min(_end(task) or len(dataset), max(0, len(dataset) - settings.bench.warmups))
     last = min(first + settings.bench.warmups, len(dataset))
     return [_prompt(name, task, dataset[i]) for i in range(first, last)]
@@ -55,10 +56,6 @@ def warmup_prompts(settings: Settings) -> list[BenchPrompt]:
 def _end(task: TaskSettings) -> int | None:
     """Behind the task's last sample; None: the data set's end."""
     return None if task.source.limit is None else task.skip + task.source.limit
-
-
-def _open(source: SourceSettings, limit: int | None):
-    return open_dataset(source.dataset, source.path, source.split, limit)
 
 
 def _prompt(name: str, task: TaskSettings, sample: Sample) -> BenchPrompt:

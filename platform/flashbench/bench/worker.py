@@ -24,7 +24,7 @@ from flashbench.journal import Record
 from flashbench.ray_session import ray_session
 from flashbench.settings import Settings
 from specflash.errors import UserError
-from specflash.records import picture_bytes
+from specflash.records import in_memory
 
 Task = tuple[Piece, Record | None]
 """What to measure, and the record of an earlier attempt at it."""
@@ -93,7 +93,7 @@ def _by_actors(settings: Settings, tasks: Sequence[Task], warmups: Sequence[Piec
     actors = min(bench.actors, len(tasks))
     with ray_session(settings, actors * bench.cpus_per_actor, actors * bench.gpus_per_actor):
         actor = ray.remote(Actor).options(num_cpus=bench.cpus_per_actor, num_gpus=bench.gpus_per_actor)
-        packed = [_with_pictures(piece) for piece in warmups]
+        packed = [_with_media(piece) for piece in warmups]
         pool = ActorPool([actor.remote(settings, packed) for _ in range(actors)])
         try:
             yield from pool.map_unordered(_hand_out, tasks)
@@ -104,11 +104,11 @@ def _by_actors(settings: Settings, tasks: Sequence[Task], warmups: Sequence[Piec
 
 def _hand_out(actor: Any, task: Task) -> ray.ObjectRef:
     piece, earlier = task
-    return actor.measure.remote(_with_pictures(piece), earlier)
+    return actor.measure.remote(_with_media(piece), earlier)
 
 
-def _with_pictures(piece: Piece) -> Piece:
-    """The pictures themselves: their files may lie where an actor does not see them."""
+def _with_media(piece: Piece) -> Piece:
+    """The media themselves: their files may lie where an actor does not see them."""
     request = piece.prompt.request
-    request = replace(request, images=tuple(picture_bytes(image) for image in request.images))
+    request = replace(request, media=tuple(map(in_memory, request.media)))
     return replace(piece, prompt=replace(piece.prompt, request=request))

@@ -103,6 +103,6 @@ def _identity(dataset: Dataset, index: int) -> _Identity | str:
     try:
         sample = dataset[index]
         # Of the same file, or of the same bytes: whether they are the same to the target is found out there.
-        return _Identity(sample.id, hash(sample.images))
+        return _Identity(sample.id, hash(sample.media))
     except (UserError, OSError, ValueError) as error:
         return one_line(error)

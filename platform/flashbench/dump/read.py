@@ -1,6 +1,6 @@
-"""The CPU side of the dump: whether a sample's pictures are sound. It knows no target.
+"""The CPU side of the dump: whether a sample's media are sound. It knows no target.
 
-A reader decodes every picture in full to prove it sound, yet passes on the encoded bytes: they
+A reader decodes every picture and every shown frame to prove it sound, yet passes on the encoded bytes: they
 are some ten times smaller than pixels, so blocks stay small, and the target's own processor then
 sees the very bytes that serving would give it.
 """
@@ -9,16 +9,15 @@ import pyarrow as pa
 
 from flashbench.dump.rows import PIECE_SCHEMA, to_row
 from flashbench.settings import DumpSettings
-from specflash.data import Dataset, Questions, open_dataset
-from specflash.data.media import load_picture
+from flashbench.sources import open_samples
+from specflash.data import Dataset, Questions
+from specflash.data.video import load_frames
 from specflash.errors import UserError, one_line
-from specflash.records import Sample, picture_bytes
 
 
 def open_source(dump: DumpSettings) -> Dataset:
     """The samples to dump; without the data set's answers where the target gives its own."""
-    source = dump.source
-    dataset = open_dataset(source.dataset, source.path, source.split, source.limit)
+    dataset = open_samples(dump.source, dump.source.limit)
     return Questions(dataset) if dump.answers == "target" else dataset
 
 
@@ -39,13 +38,8 @@ class Reader:
     def _read(self, row: dict) -> dict:
         try:
             sample = self.dataset[row["index"]]
-            return to_row(row["index"], sample, _sound_pictures(sample))
+            for medium in sample.media:
+                load_frames(medium)
+            return to_row(row["index"], sample)
         except (UserError, OSError, ValueError) as error:
             return {**row, "reason": one_line(error)}
-
-
-def _sound_pictures(sample: Sample) -> list[bytes]:
-    """The sample's encoded pictures. Raises UserError where one cannot be decoded to its end."""
-    for picture in sample.images:
-        load_picture(picture)
-    return [picture_bytes(picture) for picture in sample.images]

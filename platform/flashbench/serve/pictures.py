@@ -45,7 +45,7 @@ def count_pixels(picture: bytes, where: str) -> int:
         with catch_warnings():
             simplefilter("ignore", Image.DecompressionBombWarning)  # the caller has its own limit
             with Image.open(io.BytesIO(picture), formats=FORMATS) as image:
-                if too_thin(image):
+                if too_thin(image.size):
                     raise Refusal(400, f"`{where}`: one side of a picture may be at most {MAX_RATIO} times as long "
                                        "as the other", where, "image_too_thin")
                 return image.width * image.height

@@ -37,7 +37,7 @@ def target(tmp_path_factory):
 @pytest.fixture(scope="module")
 def prompts(target):
     """One whose look-up meets the picture's placeholders, one without a picture."""
-    samples = make_sample("What is it? It is it? What"), make_sample("a b a b a", images=())
+    samples = make_sample("What is it? It is it? What"), make_sample("a b a b a", media=())
     return [target.encode(sample) for sample in samples]
 
 

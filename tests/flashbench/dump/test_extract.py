@@ -11,7 +11,7 @@ from flashbench.dump.rows import READ_SCHEMA, to_row, to_sample
 from flashbench.settings import DumpSettings, SourceSettings
 from specflash.errors import UserError
 from specflash.prefix import FeaturePasses
-from specflash.records import Turn, sample_id
+from specflash.records import Clip, Turn, sample_id
 from tests.flashbench.dump.source import exchange, write_rows, write_source
 from tests.tiny import VISUAL_TOKENS, make_sample, picture, tiny_target
 
@@ -31,7 +31,7 @@ def passes(target):
 @pytest.mark.parametrize("images", [(), (picture(),)])
 def test_features_are_the_input_of_the_lm_head(target, passes, images):
     """To the last bit where the model, too, sees the whole in one pass: without a picture."""
-    sample = make_sample(answer="A red thing.", images=images)
+    sample = make_sample(answer="A red thing.", media=images)
     prompt = target.encode(sample)
     seen = []
     hook = target.model.lm_head.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
@@ -71,15 +71,17 @@ def test_questions_alone_are_one_sample_whatever_was_answered(tmp_path):
     write_rows(folder, [exchange(0), exchange(0, "another answer")])
     dump = DumpSettings(source=SourceSettings(dataset="llava-instruct", path=folder), answers="target")
     first, second = open_source(dump)[0], open_source(dump)[1]
-    assert first.id == second.id == sample_id(first.images, (Turn("What is picture 0?"),))
+    assert first.id == second.id == sample_id(first.media, (Turn("What is picture 0?"),))
     answered = open_source(dump.model_copy(update={"answers": "dataset"}))
     assert len({answered[0].id, answered[1].id, first.id}) == 3
 
 
 def test_a_sample_survives_its_row():
     sample = make_sample(question="¿Qué es?", answer="'quoted' \n two lines")
-    row = to_row(3, sample, list(sample.images))
+    row = to_row(3, sample)
     assert set(row) | {"reason"} == set(READ_SCHEMA.names)
     assert to_sample(row) == sample
+    clip = replace(sample, media=(Clip(b"video", 4, start=1.5), *sample.media))
+    assert to_sample(to_row(0, clip)) == clip
     unanswered = replace(sample, turns=make_sample().turns)
-    assert to_sample(to_row(0, unanswered, [])).turns[0].answer is None
+    assert to_sample(to_row(0, unanswered)).turns[0].answer is None

@@ -12,14 +12,14 @@ from flashbench.dump.quarantine import read_quarantine
 from flashbench.dump.read import Reader
 from flashbench.regenerate import run
 from flashbench.regenerate.answer import temperature_of, way_of
-from flashbench.regenerate.files import reference
+from flashbench.regenerate.files import entry_of, reference
 from flashbench.regenerate.run import run_regenerate
 from flashbench.settings import RegenerateSettings, Settings
 from specflash.data import open_dataset
 from specflash.decoding import generate
 from specflash.drafts.vanilla import Vanilla
 from specflash.errors import UserError
-from specflash.records import Turn, picture_bytes
+from specflash.records import Clip, Turn, picture_bytes
 from specflash.sampling import Sampling
 from tests.flashbench.dump.source import exchange, settings_for, write_rows, write_source
 from tests.tiny import make_sample, picture, save_tiny_llava, tiny_target
@@ -92,7 +92,7 @@ def test_the_answers_are_the_targets_own_and_the_reader_takes_them(settings, poo
     assert len(data) == len(expected)
     for place, index in enumerate(expected):
         pictures, (turn,) = data.entry(place)
-        asked = make_sample(f"What is picture {index}?", images=source.entry(index)[0])
+        asked = make_sample(f"What is picture {index}?", media=source.entry(index)[0])
         said = generate(target, Vanilla(Vanilla.Config(width=target.width)), target.encode(asked),
                         Sampling(max_new_tokens=LIMIT)).ids
         assert turn == Turn(f"What is picture {index}?", target.decode(said).strip())
@@ -104,9 +104,10 @@ def test_both_files_hold_the_same_entries_and_name_media_by_reference(settings, 
     folder = settings.regenerated_folder
     entries = json.loads((folder / "llava_instruct_train.json").read_text())
     assert entries == [json.loads(line) for line in (folder / "train.jsonl").read_text().splitlines()]
-    assert [entry["image"] for entry in entries[:2]] == ["../../data/images/0.jpg", "../../data/images/1.jpg"]
+    data = settings.dump.source.path / "images"
+    assert [(folder / entry["image"]).resolve() for entry in entries[:2]] == [data / "0.jpg", data / "1.jpg"]
     assert {tuple(entry["cut"]) for entry in entries} <= {(True,), (False,)}
-    assert not (folder / "media").exists()
+    assert all(link.is_symlink() for link in (folder / "media").iterdir())
 
 
 def test_a_kill_costs_the_piece_it_hit_and_no_other(settings, pool):
@@ -163,7 +164,20 @@ def test_a_picture_without_a_file_gets_one(tmp_path):
     assert name.startswith("media/") and name.endswith(".png")
     assert (tmp_path / name).read_bytes() == picture()
     assert reference(tmp_path, picture()) == name
-    assert reference(tmp_path, tmp_path.parent / "x/1.jpg") == "../x/1.jpg"
+
+
+def test_a_medium_in_a_file_is_linked_and_the_link_is_relative(tmp_path):
+    folder, clip = tmp_path / "answers", tmp_path / "videos" / "1.mp4"
+    clip.parent.mkdir()
+    clip.write_bytes(b"moving")
+    name = reference(folder, Clip(clip, 8))
+    assert (folder / name).read_bytes() == b"moving"
+    assert not (folder / name).readlink().is_absolute()
+    answered = {"turns": [["What?", "A ball."]], "temperature": 0.0, "cut": [False]}
+    entry = entry_of(folder, "a", [Clip(clip, 8)], answered)
+    assert (entry["video"], entry["conversations"][0]["value"]) == (name, "<video>\nWhat?")
+    with pytest.raises(UserError, match="parts of videos"):
+        reference(folder, Clip(clip, 8, 1.0, 2.0))
 
 
 def test_too_many_bad_samples_are_an_error_after_the_good_ones_are_written(settings, pool):

@@ -187,4 +187,4 @@ def test_health_tells_what_became_of_the_requests(client):
 
 def test_a_picture_reaches_the_decoder_as_it_was_sent(client, decoders):
     assert chat(client, messages=picture_part(data_url(picture()))).status_code == 200
-    assert decoders["specflash"].orders[0].sample.images == (picture(),)
+    assert decoders["specflash"].orders[0].sample.media == (picture(),)

@@ -53,7 +53,7 @@ def test_neighbours_of_one_role_are_one_turn():
 
 def test_pictures_keep_their_order_and_their_bytes():
     sample = order_of([say("user", "Compare.", pictures=(RED, BLUE))]).sample
-    assert sample.images == (RED, BLUE)
+    assert sample.media == (RED, BLUE)
     other = order_of([say("user", "Compare.", pictures=(BLUE, RED))]).sample
     assert other.id != sample.id
 

@@ -43,7 +43,7 @@ def test_the_prefills_token_is_in_no_round(target, draft):
 
 
 def test_a_picture_that_is_none_is_refused_before_anything_is_decoded(target, draft):
-    order = Order(make_sample(images=(picture()[:60],)), Sampling(max_new_tokens=3))
+    order = Order(make_sample(media=(picture()[:60],)), Sampling(max_new_tokens=3))
     (event,) = answer(target, draft, order, LIMIT)
     assert isinstance(event, Refused)
     assert event.code == "invalid_prompt"
