@@ -1,6 +1,7 @@
 """The Target contract over every family: unpatched, bitwise, incremental, honest about its spans."""
 
 import time
+from itertools import pairwise
 
 import pytest
 import torch
@@ -67,7 +68,7 @@ def test_incremental_equals_full_forward(target, media, shown):
     embeds, length = target.embed_prompt(prompt), cache_length(prompt.length, 8)
     cache, mask = target.new_cache(length), causal_mask(length)
     features, cuts = [], [0, prompt.length // 2, prompt.length - 4, prompt.length - 1, prompt.length]
-    for start, end in zip(cuts, cuts[1:], strict=False):
+    for start, end in pairwise(cuts):
         output = target.forward(embeds[:, start:end], cache, target.positions(prompt, start, end - start),
                                 mask[start:end][None, None], 1)
         cache.advance(end - start)
