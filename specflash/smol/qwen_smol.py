@@ -64,7 +64,8 @@ def empty_model() -> "transformers.Qwen2_5_VLForConditionalGeneration":
 def save_processor(folder: Path) -> None:
     """Tokenizer, chat template and picture processor, as the target `qwen2.5-vl` reads them."""
     pixels = SIDE * SIDE
-    transformers.Qwen2VLImageProcessorPil(size={"shortest_edge": pixels, "longest_edge": pixels}).save_pretrained(folder)
+    size = {"shortest_edge": pixels, "longest_edge": pixels}
+    transformers.Qwen2VLImageProcessorPil(size=size).save_pretrained(folder)
     tokenizer = load_tokenizer()
     tokenizer.chat_template = CHAT_TEMPLATE
     tokenizer.save_pretrained(folder)
