@@ -39,7 +39,7 @@ def test_grey_pictures_are_read_like_coloured_ones(target):
 
 
 @pytest.mark.parametrize(("name", "weights", "said"), [
-    ("llava-1.4", None, "did you mean `llava-1.5`"),
+    ("llava1.5", None, "did you mean `llava-1.5`"),
     ("llava-1.5", None, "set target.weights"),
     ("llava-1.5", "/nowhere", "no config.json"),
 ])

@@ -1,23 +1,14 @@
 """LLaVA-1.6's own: how many visual tokens a picture has follows from its shape."""
 
-import io
-
 import pytest
-from PIL import Image
 
 from tests.families import tiny_of
-from tests.tiny import make_sample
+from tests.tiny import grey, make_sample
 
 
 @pytest.fixture(scope="module")
 def target(folders):
     return tiny_of("llava-1.6", folders["llava-1.6"])
-
-
-def png(width: int, height: int) -> bytes:
-    buffer = io.BytesIO()
-    Image.linear_gradient("L").resize((width, height)).convert("RGB").save(buffer, "PNG")
-    return buffer.getvalue()
 
 
 @pytest.mark.parametrize(("size", "tokens"), [
@@ -29,10 +20,10 @@ def png(width: int, height: int) -> bytes:
     ((200, 100), 4 + 2 * 4 + 2),
 ])
 def test_a_pictures_tokens_follow_from_its_shape(target, size, tokens):
-    (_, length), = target.encode(make_sample(media=(png(*size),))).spans
+    (_, length), = target.encode(make_sample(media=(grey(*size),))).spans
     assert length == tokens
 
 
 def test_pictures_of_different_shapes_stand_side_by_side(target):
-    prompt = target.encode(make_sample(media=(png(56, 28), png(28, 56), png(56, 56))))
+    prompt = target.encode(make_sample(media=(grey(56, 28), grey(28, 56), grey(56, 56))))
     assert [length for _, length in prompt.spans] == [14, 16, 24]

@@ -6,8 +6,7 @@ import torch
 from specflash.data.video import load_clip
 from specflash.records import Clip, sample_id
 from tests.families import tiny_of
-from tests.targets.test_llava_next import png
-from tests.tiny import make_sample
+from tests.tiny import grey, make_sample
 from tests.videos import write_video
 
 
@@ -21,10 +20,10 @@ def clip(tmp_path_factory):
     return Clip(write_video(tmp_path_factory.mktemp("clip") / "a.mp4", frames=7, size=(56, 56)).read_bytes(), 4)
 
 
-@pytest.mark.parametrize(("size", "tokens"), [((56, 56), 4), ((84, 56), 6), ((56, 84), 6), ((84, 84), 9), ((300, 300), 9),
-                                              ((20, 20), 4)])
+@pytest.mark.parametrize(("size", "tokens"), [
+    ((56, 56), 4), ((84, 56), 6), ((56, 84), 6), ((84, 84), 9), ((300, 300), 9), ((20, 20), 4)])
 def test_a_picture_keeps_its_shape_within_the_processors_bounds(target, size, tokens):
-    (_, length), = target.encode(make_sample(media=(png(*size),))).spans
+    (_, length), = target.encode(make_sample(media=(grey(*size),))).spans
     assert length == tokens
 
 
@@ -53,7 +52,7 @@ def test_the_last_frame_fills_up_the_last_slice(target, clip):
 
 
 def test_text_behind_a_picture_stands_where_its_grid_ends(target):
-    prompt = target.encode(make_sample(media=(png(56, 56),)))
+    prompt = target.encode(make_sample(media=(grey(56, 56),)))
     (start, _), = prompt.spans
     placed = prompt.positions[:, 0]
     assert placed[:, start : start + 5].tolist() == [
@@ -63,17 +62,17 @@ def test_text_behind_a_picture_stands_where_its_grid_ends(target):
 
 
 def test_slices_stand_apart_by_their_seconds(target, clip):
-    """Two positions a second, frames of 0 and 6 tenths: 1.2 seconds and 2 positions between slices."""
+    """Two positions a second."""
     prompt = target.encode(make_sample(media=(Clip(clip.source, 2), clip)))
     assert prompt.pixels["second_per_grid_ts"].tolist() == pytest.approx([1.2, 0.4])
-    long = Clip(clip.source, 3)
-    placed = target.encode(make_sample(media=(long,)))
+    slow = Clip(clip.source, 3)  # 0.3 seconds from frame to frame, 0.6 from slice to slice
+    placed = target.encode(make_sample(media=(slow,)))
     (first, _), (second, _) = placed.spans
-    assert placed.positions[0, 0, second] - placed.positions[0, 0, first] == int(2 * 2 * 0.3)
+    assert placed.positions[0, 0, second] - placed.positions[0, 0, first] == int(2 * 0.6)
 
 
 def test_pictures_and_clips_have_placeholders_of_their_own(target, clip):
-    prompt = target.encode(make_sample(media=(clip, png(56, 56), clip)))
+    prompt = target.encode(make_sample(media=(clip, grey(56, 56), clip)))
     image, video = target.visual_ids
     assert [int(prompt.ids[0, start]) for start, _ in prompt.spans] == [video, video, image, video, video]
     assert sample_id((clip,), ()) != sample_id((Clip(clip.source, 3),), ())
