@@ -1,6 +1,7 @@
 # make demo [FAST=1]   the main job from end to end, on this machine
 # make test            the whole test suite
 # make doctor          what this machine has, and what it lacks
+# make test-weights TARGET=llava-1.6 WEIGHTS=/folder   a target's real weights against transformers itself
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -20,10 +21,10 @@ SHOW := while read -r what name _; do case "$$what $$name" in \
 	  "Collecting "*) printf '%s ' "$${name%%[\[=<>~!;]*}";; \
 	esac; done
 
-.PHONY: help .venv demo test doctor
+.PHONY: help .venv demo test test-weights doctor
 
 help:
-	@sed -n 's/^# //p' Makefile | head -3
+	@sed -n 's/^# //p' Makefile | head -4
 
 .venv: $(INSTALLED)
 
@@ -45,6 +46,10 @@ demo: .venv
 
 test: .venv
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+test-weights: .venv
+	@: $(if $(and $(TARGET),$(WEIGHTS)),,$(error name both: make test-weights TARGET=llava-1.6 WEIGHTS=/folder/of/the/model))
+	@SPECFLASH_TARGET=$(TARGET) SPECFLASH_WEIGHTS=$(WEIGHTS) $(BIN)/python -m pytest -m weights --timeout 3600 tests/targets/test_weights.py
 
 doctor: .venv
 	@$(BIN)/specflash doctor

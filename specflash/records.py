@@ -104,7 +104,7 @@ def sample_id(media: tuple[Medium, ...], turns: tuple[Turn, ...]) -> str:
 
 
 Span = tuple[int, int]
-"""(start, length) of one picture's visual tokens among the token ids."""
+"""(start, length) of the visual tokens of one picture, frame or temporal slice among the token ids."""
 
 
 def prefix_of(spans: tuple[Span, ...]) -> int:
@@ -118,14 +118,16 @@ class Prompt:
 
     ids          [1, L] int64  token ids, each visual token one placeholder id
     pixels       what the vision tower takes, by the name the target knows it under
-    spans        one (start, length) per picture, in order; empty without pictures
+    spans        one (start, length) per picture, and per frame or temporal slice of a clip, in order
     answer_mask  [1, L] bool   True at tokens of an answer, its end-of-turn token included
+    positions    [3, 1, L]     temporal, vertical and horizontal, where the target has such; else None
     """
 
     ids: Tensor
     pixels: dict[str, Tensor]
     spans: tuple[Span, ...]
     answer_mask: Tensor
+    positions: Tensor | None = None
 
     @property
     def length(self) -> int:

@@ -1,6 +1,7 @@
 """What holds for all tests.
 
 Tests marked `gpu` are skipped where there is no CUDA device: `pytest -m gpu` on a machine with one.
+Those marked `weights` are skipped where SPECFLASH_WEIGHTS names no folder: `make test-weights`.
 The suite is shared by two workers, file by file. Files marked `long` start first, the longest of them
 before all, so that none is left alone at the end; and every worker keeps to one thread, for spinning
 threads of two would wait for each other.
@@ -18,6 +19,10 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_seconds, reverse=True)
+    if "SPECFLASH_WEIGHTS" not in os.environ:
+        for item in items:
+            if item.get_closest_marker("weights"):
+                item.add_marker(pytest.mark.skip(reason="no real weights; see `make test-weights`"))
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if not marked:
         return

@@ -88,7 +88,7 @@ def dead_references(root: Path) -> list[str]:
 
     A path with NAME in it stands for a file that a reader is to write.
     """
-    targets = set(re.findall(r"^(\w+):", (root / "Makefile").read_text(), re.MULTILINE))
+    targets = set(re.findall(r"^([\w-]+):", (root / "Makefile").read_text(), re.MULTILINE))
     verbs = set(get_command(app).commands)
     found = []
     for page in [root / "README.md", *sorted((root / "docs").glob("*.md"))]:
@@ -97,7 +97,7 @@ def dead_references(root: Path) -> list[str]:
         links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", text)
         found += [path for path in paths if "NAME" not in path and not (root / path).exists()]
         found += [link for link in links if not (page.parent / link).exists()]
-        found += [f"make {name}" for name in re.findall(r"^(?:\$ )?make (\w+)|`make (\w+)", text, re.MULTILINE)
+        found += [f"make {name}" for name in re.findall(r"^(?:\$ )?make ([\w-]+)|`make ([\w-]+)", text, re.MULTILINE)
                   for name in name if name and name not in targets]
         found += [f"specflash {name}" for name in re.findall(r"(?:^|`|\$ )specflash ([a-z][\w-]*)", text, re.MULTILINE)
                   if name not in verbs]

@@ -26,3 +26,13 @@ def test_what_is_neither_yes_nor_no_is_told():
     assert done.returncode == 2
     assert "write FAST=1 or leave it out" in done.stderr
     assert "flashbench" not in done.stdout
+
+
+def test_real_weights_are_tested_where_they_are_named():
+    done = dry("test-weights", "TARGET=llava-1.6", "WEIGHTS=/weights")
+    assert done.returncode == 0
+    assert "SPECFLASH_TARGET=llava-1.6 SPECFLASH_WEIGHTS=/weights" in done.stdout
+    for given in ((), ("TARGET=llava-1.6",), ("WEIGHTS=/weights",)):
+        refused = dry("test-weights", *given)
+        assert refused.returncode == 2
+        assert "name both" in refused.stderr

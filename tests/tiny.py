@@ -84,6 +84,13 @@ def picture(colour: tuple[int, int, int] = (200, 30, 30)) -> bytes:
     return buffer.getvalue()
 
 
+def grey(width: int, height: int) -> bytes:
+    """A PNG of that size with a gradient."""
+    buffer = io.BytesIO()
+    Image.linear_gradient("L").resize((width, height)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
 def make_sample(question: str = "What is it?", answer: str | None = None,
                 media: tuple[Medium, ...] = (picture(),), task: str = "instruct") -> Sample:
     turns = (Turn(question, answer),)

@@ -22,12 +22,15 @@ class TargetSettings(Section):
     """weights: local folder, or null for the weights that ship with the project.
 
     dtype: float32, bfloat16, float16, or auto (what the machine that reads the settings is fast in).
+    device_map: auto for a target that is too large for one GPU, layer by layer over all that a process sees; then
+    `device` says nothing.
     """
 
     name: str = "llava-smol"
     weights: Annotated[str | None, AtHome] = None
     dtype: Annotated[Literal["float32", "bfloat16", "float16"], Auto] = "bfloat16"
     device: str = "auto"
+    device_map: Literal["auto"] | None = None
 
 
 class DumpSettings(Section):

@@ -10,13 +10,18 @@ from specflash.catalogue import pick
 from specflash.errors import UserError
 from specflash.smol.llava_smol import llava_smol_folder
 from specflash.targets.base import Ends, Target
+from specflash.targets.family import Family
 from specflash.targets.folder import folder_fingerprint, load_hollow, parameters_in, placeholder_ids
 from specflash.targets.llava import Llava
+from specflash.targets.llava_next import LlavaNext
+from specflash.targets.qwen2_5_vl import Qwen25Vl
 
 Default = Callable[[], Path]
 
-TARGETS: dict[str, tuple[type[Llava], Default | None]] = {
+TARGETS: dict[str, tuple[type[Family], Default | None]] = {
     "llava-1.5": (Llava, None),
+    "llava-1.6": (LlavaNext, None),
+    "qwen2.5-vl": (Qwen25Vl, None),
     "llava-smol": (Llava, llava_smol_folder),
 }
 """name -> (class, where its weights are when the settings name none)"""
@@ -25,26 +30,27 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch
 
 
 def load_target(name: str, weights: str | None = None, dtype: str = "float32",
-                device: str = "auto", plain: bool = False) -> Target:
+                device: str = "auto", plain: bool = False, device_map: str | None = None) -> Target:
     """The frozen target `name`.
 
     weights  Hugging Face folder; None for the weights that ship with the project
     dtype    "float32", "bfloat16" or "float16"
     device   "auto" (a GPU where there is one), "cpu", "cuda" or "cuda:N"
     plain    with nothing of this project inside the model: slower, for holding the others against it
+    device_map  "auto": layer by layer over all devices there are, in place of `device`
 
     Raises UserError for an unknown name, a device that is not there, a folder that is missing or
     holds no such model.
     """
     family, _ = pick(TARGETS, name, "target")
-    return family.load(name, _folder(name, weights), DTYPES[dtype], _device(device), plain)
+    return family.load(name, _folder(name, weights), DTYPES[dtype], _device(device), plain, device_map)
 
 
 def load_encoder(name: str, weights: str | None = None) -> Target:
     """The target without its weights: it encodes samples and can run nothing. Raises UserError as `load_target`."""
     family, _ = pick(TARGETS, name, "target")
     folder = _folder(name, weights)
-    target = family(name, *load_hollow(folder), folder_fingerprint(folder))
+    target = family(name, *load_hollow(folder, family.kind), folder_fingerprint(folder))
     target.device = torch.device("cpu")
     return target
 

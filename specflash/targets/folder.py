@@ -1,4 +1,4 @@
-"""A LLaVA model as a folder of files: whole and of the right kind, or one line that says what is wrong.
+"""A model as a folder of files: whole and of the right kind, or one line that says what is wrong.
 
 It knows no prompt and no forward pass.
 """
@@ -7,28 +7,59 @@ import json
 from hashlib import sha256
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import transformers
 from safetensors import SafetensorError, safe_open
-from torch import Tensor
+from torch import Tensor, nn
 from transformers.utils import logging
 
 from specflash.errors import UserError, one_line
 
 
-def load_whole(folder: Path, dtype: torch.dtype,
-               attention: str) -> tuple["transformers.LlavaForConditionalGeneration", Any]:
+class Parts:
+    """A tokenizer and an image processor, where the whole processor of a family asks for more than is needed."""
+
+    def __init__(self, tokenizer: Any, image_processor: Any):
+        self.tokenizer, self.image_processor = tokenizer, image_processor
+
+    @classmethod
+    def from_pretrained(cls, folder: Path, **options: Any) -> "Parts":
+        return cls(transformers.AutoTokenizer.from_pretrained(folder, **options),
+                   transformers.AutoImageProcessor.from_pretrained(folder, backend="pil", **options))
+
+    def apply_chat_template(self, messages: list[dict], **options: Any) -> str:
+        return self.tokenizer.apply_chat_template(messages, **options)
+
+
+class Kind(NamedTuple):
+    """A family of models as the library knows it.
+
+    title       for people
+    model_type  what config.json says
+    model       name of the transformers class
+    processor   what loads the processor
+    """
+
+    title: str
+    model_type: str
+    model: str
+    processor: Any = transformers.AutoProcessor
+
+
+def load_whole(folder: Path, kind: Kind, dtype: torch.dtype, attention: str,
+               device_map: str | None = None) -> tuple[nn.Module, Any]:
     """Model and processor. The library fills missing tensors with random numbers; here they are an error."""
-    _check_kind(folder)
+    _check_kind(folder, kind)
     logging.disable_progress_bar()
     try:
-        model, told = transformers.LlavaForConditionalGeneration.from_pretrained(
-            folder, dtype=dtype, attn_implementation=attention, local_files_only=True, output_loading_info=True)
-        processor = transformers.AutoProcessor.from_pretrained(folder, local_files_only=True)
+        model, told = getattr(transformers, kind.model).from_pretrained(
+            folder, dtype=dtype, attn_implementation=attention, local_files_only=True, output_loading_info=True,
+            device_map=device_map)
+        processor = kind.processor.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, RuntimeError, KeyError, TypeError, SafetensorError) as error:
-        raise UserError(f"{folder} holds no LLaVA model that loads: {one_line(error)}") from None
+        raise UserError(f"{folder} holds no {kind.title} model that loads: {one_line(error)}") from None
     missing = sorted(told["missing_keys"])
     if missing:
         raise UserError(f"{folder} lacks {len(missing)} of the model's tensors ({missing[0]}, …): download or "
@@ -36,13 +67,14 @@ def load_whole(folder: Path, dtype: torch.dtype,
     return model, processor
 
 
-def load_hollow(folder: Path) -> tuple[torch.nn.Module, Any]:
+def load_hollow(folder: Path, kind: Kind) -> tuple[nn.Module, Any]:
     """The model without memory for its weights, and the processor: enough to encode a sample."""
+    _check_kind(folder, kind)
     try:
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
         with torch.device("meta"):
-            model = transformers.AutoModelForImageTextToText.from_config(config)
-        processor = transformers.AutoProcessor.from_pretrained(folder, local_files_only=True)
+            model = getattr(transformers, kind.model)._from_config(config)
+        processor = kind.processor.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
         raise UserError(f"{folder} holds no model whose processor loads: {one_line(error)}") from None
     if (folder / "generation_config.json").is_file():
@@ -50,17 +82,17 @@ def load_hollow(folder: Path) -> tuple[torch.nn.Module, Any]:
     return model, processor
 
 
-def _check_kind(folder: Path) -> None:
+def _check_kind(folder: Path, kind: Kind) -> None:
     path = folder / "config.json"
     try:
         config = json.loads(path.read_bytes())
-        kind = config.get("model_type")
+        found = config.get("model_type")
     except (OSError, ValueError, AttributeError):
-        raise UserError(f"{folder} holds no LLaVA model that loads: {path.name} is missing or damaged; copy the "
+        raise UserError(f"{folder} holds no {kind.title} model that loads: {path.name} is missing or damaged; copy the "
                         "folder again") from None
-    if kind != "llava":
-        raise UserError(f"{folder} holds no LLaVA model: {path.name} says model_type `{kind}`, not `llava`; set "
-                        "target.weights to another folder")
+    if found != kind.model_type:
+        raise UserError(f"{folder} holds no {kind.title} model: {path.name} says model_type `{found}`, not "
+                        f"`{kind.model_type}`; set target.weights to another folder")
 
 
 PLACEHOLDERS = ("image_token_id", "image_token_index", "video_token_id", "video_token_index")

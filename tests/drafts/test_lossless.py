@@ -5,14 +5,12 @@ probability 0.7: their sessions go through every number of kept tokens. (The loo
 """
 
 import pytest
-import torch
 
 from specflash.decoding import generate
 from specflash.drafts import DRAFTS
-from specflash.drafts.base import Draft
 from specflash.drafts.store import make_draft
-from specflash.records import Proposal
 from tests.decoding.scripted import NEW, SAMPLES, check_account, greedy, unending, with_ends
+from tests.drafts.rehearsal import rehearse
 from tests.drafts.toy import SETTINGS
 from tests.tiny import tiny_target
 
@@ -25,37 +23,6 @@ def target(tmp_path_factory):
 @pytest.fixture(scope="module")
 def texts(target):
     return {name: unending(target, target.encode(SAMPLES[name]), NEW + 8) for name in ("text", "two pictures")}
-
-
-def rehearse(made: Draft, text: list[int], seed: int) -> Draft:
-    """Its choices are tokens of `text`, or wrong ones; its sessions stay what they are."""
-    generator, start = torch.Generator().manual_seed(seed), made.start
-    place = {}
-
-    def started(*arguments):
-        session = start(*arguments)
-        propose, advance = session.propose, session.advance
-        place["committed"] = 1
-
-        def proposing(*arguments):
-            place["next"] = place["committed"]
-            return propose(*arguments)
-
-        def advancing(ids, features):
-            place["committed"] += len(ids)
-            advance(ids, features)
-
-        session.propose, session.advance = proposing, advancing
-        return session
-
-    def choose(rows, sampling, chance):
-        tokens = torch.tensor(text[place["next"] : place["next"] + len(rows)], dtype=torch.long)
-        place["next"] += len(rows)
-        wrong = torch.rand(len(tokens), generator=generator) >= 0.7
-        return Proposal(torch.where(wrong, (tokens + 1) % 300, tokens))
-
-    made.start, made.choose = started, choose
-    return made
 
 
 @pytest.mark.parametrize("k", range(1, 9))

@@ -43,7 +43,7 @@ class Engine:
 def load_engine(settings: Settings, dtype: str) -> Engine:
     torch.set_num_threads(settings.threads)
     choice = settings.target
-    target = load_target(choice.name, choice.weights, dtype, choice.device)
+    target = load_target(choice.name, choice.weights, dtype, choice.device, device_map=choice.device_map)
     return Engine(target, {name: ready_draft(settings, name, target) for name in (VANILLA, *draft_names(settings))})
 
 

@@ -31,7 +31,8 @@ def load_for_actor(settings: Settings) -> Target:
     device = settings.target.device
     if device == "auto":
         device = "cuda" if ray.get_gpu_ids() and torch.cuda.is_available() else "cpu"
-    return load_target(settings.target.name, settings.target.weights, settings.target.dtype, device)
+    choice = settings.target
+    return load_target(choice.name, choice.weights, choice.dtype, device, device_map=choice.device_map)
 
 
 def extract(passes: FeaturePasses, sample: Sample, max_length: int) -> Features:

@@ -1,5 +1,6 @@
 """Checking one source: counts, missing and broken files, repeats, empty answers, lengths. It shows only bars."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -11,8 +12,7 @@ from flashbench.prepare.scan import Fault, Scan, Scanned, count_duplicates, faul
 from flashbench.sources import open_samples
 from specflash.data import Dataset
 from specflash.errors import UserError, one_line
-from specflash.records import Clip, Medium
-from specflash.targets import Target
+from specflash.records import Clip, Medium, Prompt, Sample
 
 EDGES = (0, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 """Of the bars of a length histogram, in words."""
@@ -129,13 +129,13 @@ def _without(found: Scan, broken: dict[Medium, str], dataset: Dataset) -> list[S
     return sound
 
 
-def check_lengths(checked: Checked, use: Use, target: Target, most: int, max_length: int) -> None:
+def check_lengths(checked: Checked, use: Use, encode: Callable[[Sample], Prompt], most: int, max_length: int) -> None:
     """Count among the first `most` sound samples those that have more tokens than the dump takes."""
     dataset = open_samples(use.source, None)
     with progress(f"encode {use.name}", min(most, len(checked.sound))) as advance:
         for sample in checked.sound[:most]:
             try:
-                checked.too_long += target.encode(dataset[sample.index]).length > max_length
+                checked.too_long += encode(dataset[sample.index]).length > max_length
             except UserError as error:
                 checked.faults.append(fault(dataset, sample.index, one_line(error)))
             checked.encoded += 1

@@ -14,6 +14,7 @@ from specflash.records import Medium
 FEW = 256
 """So many media are decoded sooner than other processes start."""
 CHUNK = 16
+START = "spawn"  # a copy of a process with threads may wait for ever for one of them
 Item = TypeVar("Item")
 
 
@@ -40,7 +41,7 @@ def _reasons(names: Sequence[Item], fetch: Callable[[Item], Medium], workers: in
         yield from (_reason(fetch(name)) for name in names)
         return
     try:
-        with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+        with ProcessPoolExecutor(workers, multiprocessing.get_context(START)) as pool:
             for start in range(0, len(names), FEW):  # a pool takes all it is given into memory at once
                 yield from pool.map(_reason, map(fetch, names[start:start + FEW]), chunksize=CHUNK)
     except BrokenProcessPool:

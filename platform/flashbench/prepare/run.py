@@ -10,7 +10,6 @@ from flashbench.settings import Settings
 from specflash.data.drawn import write_scenes
 from specflash.data.drawn_clips import write_clips
 from specflash.errors import UserError
-from specflash.targets import load_target
 
 
 def run_prepare(settings: Settings) -> list[Checked]:
@@ -51,9 +50,11 @@ def _draw(settings: Settings) -> None:
 
 
 def _check_lengths(settings: Settings, checks: Sequence[Checked], uses: Sequence[Use]) -> None:
+    from specflash.targets import load_target  # here, because transformers takes seconds and few ask for it
+
     target = load_target(settings.target.name, settings.target.weights, settings.target.dtype, settings.target.device)
     for check, use in zip(checks, uses, strict=True):
-        check_lengths(check, use, target, settings.check.prompts, settings.dump.max_length)
+        check_lengths(check, use, target.encode, settings.check.prompts, settings.dump.max_length)
 
 
 def _refuse(checks: Sequence[Checked], budget: float) -> None:

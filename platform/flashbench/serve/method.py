@@ -24,7 +24,7 @@ class Method:
         self._pool = ThreadPoolExecutor(1, initializer=use_threads, initargs=(settings.serve.threads,))
         self._max_prompt_tokens = settings.serve.max_prompt_tokens
         self._target = load_target(settings.target.name, settings.target.weights, settings.serve.dtype,
-                                   settings.target.device)
+                                   settings.target.device, device_map=settings.target.device_map)
         self._draft = ready_draft(settings, method, self._target)
 
     async def decode(self, order: Order) -> AsyncGenerator[Event, None]:

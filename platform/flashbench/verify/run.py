@@ -116,7 +116,8 @@ def _outside_answers(settings: Settings, comparisons: list[Comparison]) -> dict[
         return {}
     torch.set_num_threads(settings.threads)
     choice, answers = settings.target, {}
-    target = load_target(choice.name, choice.weights, "float32", choice.device, plain=True)
+    target = load_target(choice.name, choice.weights, "float32", choice.device, plain=True,
+                         device_map=choice.device_map)
     with progress("verify: transformers' own generate", len(comparisons)) as advance:
         for one in comparisons:
             answers[one.key] = hf_generate(target, target.encode(one.prompt.request), one.limit).ids

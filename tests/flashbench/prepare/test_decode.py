@@ -20,6 +20,7 @@ def test_a_sample_follows_from_the_seed_and_keeps_the_order():
 @pytest.mark.parametrize("few", [3, 2])  # with 2, in other processes
 def test_what_does_not_decode_is_found_with_its_reason(tmp_path, monkeypatch, few):
     monkeypatch.setattr(decode, "FEW", few)
+    monkeypatch.setattr(decode, "START", "fork")  # a new Python would import torch for seconds
     good, steps = picture(tmp_path, "1.jpg"), []
     broken = find_broken(range(3), [good, good[:900], Clip(b"no video", 4)].__getitem__, 1, lambda: steps.append(1))
     assert set(broken) == {1, 2}

@@ -1,15 +1,16 @@
 """Prepare leaves every source of the settings ready to be read, and touches nothing that is right already."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
 from flashbench.prepare import run_prepare
 from flashbench.settings import Settings, load_settings
+from specflash import targets
 from specflash.errors import UserError
 from tests.data.sets import lines, picture
-from tests.tiny import save_tiny_llava
 
 
 @pytest.fixture
@@ -123,13 +124,11 @@ def test_drawn_clips_are_written_where_they_are_asked_for(tmp_path):
         (2, 2, 0, None), (1, 1, 0, 0)]
 
 
-def test_prompts_too_long_for_the_dump_are_counted_by_the_target_itself(tmp_path):
-    save_tiny_llava(tmp_path / "target")
-    picture(tmp_path, "1.jpg")
-    lines(tmp_path / "train.jsonl", *({"prompt": "x" * length, "image": "1.jpg", "answer": "y"} for length in (5, 200)))
-    source = {"dataset": "jsonl", "path": tmp_path}
-    settings = Settings.model_validate({
-        "name": "x", "run": tmp_path / "run", "check": {"prompts": 5},
-        "target": {"name": "llava-1.5", "weights": str(tmp_path / "target"), "dtype": "float32", "device": "cpu"},
-        "dump": {"source": source, "max_length": 100}, "bench": {"tasks": {"t": {"source": source}}}})
-    assert [(one.encoded, one.too_long) for one in run_prepare(settings)] == [(2, 1), (2, 1)]
+def test_prompts_too_long_for_the_dump_are_counted_by_the_target_itself(messy, monkeypatch):
+    def encode(sample):
+        return SimpleNamespace(length=len(sample.turns[0].question + (sample.turns[0].answer or "")))
+
+    monkeypatch.setattr(targets, "load_target", lambda *settings: SimpleNamespace(encode=encode))
+    short = messy.model_copy(update={"check": messy.check.model_copy(update={"prompts": 4}),
+                                     "dump": messy.dump.model_copy(update={"max_length": 20})})
+    assert [(one.encoded, one.too_long) for one in run_prepare(short)] == [(4, 4), (3, 0)]
