@@ -29,6 +29,8 @@ def prefix_key(prompt: Prompt) -> str:
     """The same for prompts whose visual prefixes are the same to the target: its pixels and token ids."""
     digest = sha256()
     for name, values in sorted(prompt.pixels.items()):
+        if values.shape == prompt.ids.shape:  # something that is said of every token
+            values = values[:, :prompt.prefix]
         digest.update(f"{name} {tuple(values.shape)} {values.dtype}\n".encode())
         digest.update(_bytes_of(values))
     digest.update(_bytes_of(prompt.ids[0, :prompt.prefix]))
@@ -50,16 +52,20 @@ class FeaturePasses:
         self._prefix = torch.empty(0)
 
     @torch.inference_mode()
-    def features(self, prompt: Prompt) -> Tensor:
-        """LM-head inputs of every token of the prompt. [L, D]"""
+    def features(self, prompt: Prompt, ids: Tensor | None = None) -> Tensor:
+        """LM-head inputs of every token of the prompt. [L, D]
+
+        ids  [1, L] text to run in place of the prompt's, which begins with the same visual prefix; None: the prompt's
+        """
+        ids = prompt.ids if ids is None else ids
+        length = ids.shape[1]
         if not prompt.prefix:
-            embeds = self.target.embed_prompt(prompt)                                # [1, L, D]
-            positions = self.target.positions(prompt, 0, prompt.length)
-            return self.target.forward(embeds, cache=None, positions=positions, mask=None, keep=0).features[0]
-        self._make_room(prompt.length)
+            positions = self.target.positions(prompt, 0, length)
+            return self.target.forward(self.target.embed(ids), None, positions, mask=None, keep=0).features[0]
+        self._make_room(length)
         with self._cache.prefilling():
             self._see(prompt)
-            return torch.cat([self._prefix, self._rest(prompt)])
+            return torch.cat([self._prefix, self._rest(prompt, ids)])
 
     def _make_room(self, length: int) -> None:
         if length > self._cache.length:
@@ -78,10 +84,10 @@ class FeaturePasses:
         self._cache.advance(rows)
         self._key, self._prefix = key, output.features[0]
 
-    def _rest(self, prompt: Prompt) -> Tensor:
+    def _rest(self, prompt: Prompt, ids: Tensor) -> Tensor:
         """Features of the rows behind the prefix [L-P, D]; they leave the cache's position where it was."""
-        start, end = prompt.prefix, prompt.length
-        embeds = self.target.embed(prompt.ids[:, start:])                            # [1, L-P, D]
+        start, end = prompt.prefix, ids.shape[1]
+        embeds = self.target.embed(ids[:, start:])                                   # [1, L-P, D]
         positions = self.target.positions(prompt, start, end - start)
         return self.target.forward(embeds, self._cache, positions, self._mask[start:end, :end][None, None],
                                    keep=0).features[0]

@@ -115,10 +115,9 @@ def test_samples_of_one_picture_look_at_it_once_and_answer_as_alone(target, samp
 def test_each_sample_may_choose_its_tokens_in_its_own_way(target, samples, answered):
     talks = converse(target, samples[:2], LIMIT, 512, [None, lambda logits: int(logits.argmin())])
     assert talks[0].features().ids.tolist() == answered[0].ids.tolist()
-    said = talks[1].features()
-    assert said.ids.tolist() != answered[1].ids.tolist()
+    assert talks[1].features().ids.tolist() != answered[1].ids.tolist()
     assert [turn.question for turn in talks[1].turns] == list(QUESTIONS[1])
-    assert talks[1].cut == [int(said.answer_mask.sum()) == LIMIT]
+    assert talks[1].cut == [True, True]  # its least likely token never ends an answer
 
 
 def test_nothing_to_answer_is_no_answer(target):

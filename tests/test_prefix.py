@@ -34,6 +34,19 @@ def test_prompts_that_begin_alike_have_the_same_prefix_and_no_others(target):
     assert prefix_key(one) != prefix_key(replace(one, ids=one.ids + 1))
 
 
+def test_what_is_said_of_each_token_counts_up_to_the_prefix_only(target):
+    one, two = (prompt_of(target, question, RED) for question in ("What?", "And how large is it?"))
+    kinds = [replace(prompt, pixels=prompt.pixels | {"kinds": torch.zeros_like(prompt.ids)}) for prompt in (one, two)]
+    assert prefix_key(kinds[0]) == prefix_key(kinds[1]) != prefix_key(one)
+
+
+@pytest.mark.parametrize("images", [(), (RED,)])
+def test_other_text_behind_the_same_beginning_may_be_run_instead(target, images):
+    asked, told = target.encode(make_sample("What?", None, images)), prompt_of(target, "What?", *images)
+    passes = FeaturePasses(target)
+    assert torch.equal(passes.features(asked, told.ids), passes.features(told))
+
+
 def test_features_do_not_depend_on_the_neighbours_to_the_last_bit(target):
     prompts = [prompt_of(target, question, *images) for question, images in (
         ("What?", (RED,)), ("Where is it, and how many of them are there? " * 4, (RED,)), ("Who?", (BLUE,)),

@@ -90,6 +90,6 @@ def difference(passes: FeaturePasses, sample: Sample, stored: Features) -> float
     The sample gives the media and the stored tokens the text: the answers may be the target's own.
     """
     asked = passes.target.encode(replace(sample, turns=(Turn(sample.turns[0].question),)))
-    prompt = replace(asked, ids=stored.ids[None].to(passes.target.device))
-    computed = passes.features(prompt).to("cpu", torch.bfloat16).float()             # [L, D]
+    ids = stored.ids[None].to(passes.target.device)                                  # [1, L]
+    computed = passes.features(asked, ids).to("cpu", torch.bfloat16).float()         # [L, D]
     return float((stored.features.float() - computed).norm() / computed.norm())

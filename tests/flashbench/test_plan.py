@@ -111,6 +111,9 @@ def test_the_processor_alone_encodes_as_the_target_does(weights, settings):
     assert torch.equal(mine.ids, its.ids)
     assert torch.equal(mine.answer_mask, its.answer_mask)
     assert mine.spans == its.spans
-    # The tiny target's file has its tied table once, as the model has.
+
+
+def test_the_weights_bytes_are_those_of_the_models_parameters(weights):
+    plain = load_target("llava-1.5", str(weights), "float32", "cpu", plain=True)
     assert weights_bytes("llava-1.5", str(weights), "bfloat16") == 2 * sum(
-        parameter.numel() for parameter in whole.model.parameters())
+        parameter.numel() for parameter in plain.model.parameters())
