@@ -2,7 +2,7 @@
 
 `specflash VERB --config FILE key=value …`; `jobs/VERB.py` calls the same `main` for
 `ray job submit`. Exit codes: 0 done, 1 failed (not lossless, slower, or no valid comparison), 2 the user has to change
-something, 130 interrupted.
+something, 130 or 143 interrupted.
 """
 
 import sys
@@ -156,7 +156,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         note(f"error: {_about_file(told)}")
         sys.exit(2)
     except SystemExit as end:
-        if end.code == 130:
+        if end.code in (130, 143):  # Ctrl-C, SIGTERM
             note("interrupted")
         raise
 

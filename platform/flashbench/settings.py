@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 
+from flashbench.section import Section
+from flashbench.serve_settings import ServeSettings
 from flashbench.tree import overridden, read_tree
 from flashbench.values import AtHome, Auto, ControlName, Cpus, Gpus, Seed, Temperature, Threads, each_once
 from specflash.catalogue import nearest
 from specflash.errors import UserError
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class TargetSettings(Section):
@@ -185,22 +183,6 @@ class TrackSettings(Section):
     uri: str | None = None
 
 
-class ServeSettings(Section):
-    host: str = "127.0.0.1"
-    port: int = Field(8000, ge=0, le=65535)
-    methods: tuple[str, ...] = ("vanilla", "eagle", "specflash")
-    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
-    replicas: int = Field(1, ge=1)
-    cpus_per_replica: Cpus = 0.5
-    gpus_per_replica: Gpus = 0
-    threads: Threads = 1
-    max_new_tokens: int = Field(512, ge=1)
-    max_body_mb: int = Field(16, ge=1)
-    max_pixels: int = Field(32_000_000, ge=1, description="of all pictures of one request")
-    max_pictures: int = Field(8, ge=1)
-    max_prompt_tokens: int = Field(4096, ge=1)
-
-
 class Settings(Section):
     """The whole experiment. `run` is the folder everything it makes goes to."""
 
@@ -209,7 +191,7 @@ class Settings(Section):
     target: TargetSettings = TargetSettings()
     scenes: ScenesSettings = ScenesSettings()
     dump: DumpSettings
-    drafts: dict[str, dict[str, Any]] = {"eagle": {}, "specflash": {}}
+    drafts: dict[str, dict[str, Any]] = Field({"eagle": {}, "specflash": {}})
     train: TrainSettings = TrainSettings()
     verify: VerifySettings = VerifySettings()
     bench: BenchSettings
