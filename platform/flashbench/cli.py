@@ -141,19 +141,15 @@ def serve(config: Config = DEMO, overrides: Overrides = None) -> None:
     run_serve(settings)
 
 
-@_verb("load --url http://127.0.0.1:8000", "RUN/load.json; exits with 1 when a law is broken")
+@_verb("load --url http://127.0.0.1:8000 load.requests=100", "RUN/load.json; exits with 1 when a law is broken")
 def load(config: Config = DEMO, overrides: Overrides = None,
          url: Annotated[str | None, typer.Option(
-             metavar="URL", show_default="one is started", help="A running server with the same settings.")] = None,
-         requests: Annotated[int, typer.Option(min=1)] = 500,
-         concurrency: Annotated[int, typer.Option(min=1, help="Requests at once.")] = 16,
-         deadline: Annotated[float, typer.Option(min=1, help="Seconds after which a request counts as hung.")] = 300,
-         repeats: Annotated[int, typer.Option(min=0, help="Of the measurement of HTTP against in process.")] = 15,
-         ) -> None:
+             metavar="URL", show_default=False,
+             help="A running server with the same settings; without it one is started.")] = None) -> None:
     """Send mixed requests, good and bad, to a server: none lost, none hung, memory flat, every text vanilla's."""
     settings = load_settings(config, overrides or ())
-    from flashbench.serve.load import Load, run_load
-    _exit_unless(run_load(settings, Load(requests, concurrency, deadline_s=deadline, repeats=repeats), url))
+    from flashbench.load import run_load
+    _exit_unless(run_load(settings, url))
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What every section of the settings is: frozen, of finite numbers, and without unknown keys."""
+"""What every part of the settings is: frozen, with known keys only, without infinite numbers."""
 
 from pydantic import BaseModel, ConfigDict
 

@@ -1,11 +1,11 @@
-"""How the methods are served: where, by how many replicas, within which limits. It runs nothing."""
+"""How the methods are served, and how a server is put under load. It runs nothing."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from flashbench.section import Section
-from flashbench.values import Cpus, Gpus, Threads
+from flashbench.values import Cpus, Gpus, Seed, Threads
 
 Seconds = Annotated[float, Field(ge=0)]
 
@@ -67,3 +67,17 @@ class ServeSettings(Section):
         elif self.max_replicas < self.fewest_replicas:
             raise ValueError(f"max_replicas {self.max_replicas} is below min_replicas {self.min_replicas}")
         return self
+
+
+class LoadSettings(Section):
+    """What `specflash load` sends to a server.
+
+    deadline_s  after which a request counts as hung
+    repeats     of the measurement of HTTP against in process; 0: none
+    """
+
+    requests: int = Field(500, ge=1)
+    concurrency: int = Field(16, ge=1)
+    seed: Seed = 0
+    deadline_s: float = Field(300, gt=0)
+    repeats: int = Field(15, ge=0)

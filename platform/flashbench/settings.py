@@ -11,7 +11,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 
 from flashbench.section import Section
-from flashbench.serve_settings import ServeSettings
+from flashbench.serve_settings import LoadSettings, ServeSettings
 from flashbench.tree import overridden, read_tree
 from flashbench.values import AtHome, Auto, ControlName, Cpus, Gpus, Seed, Temperature, Threads, each_once
 from specflash.catalogue import nearest
@@ -197,6 +197,7 @@ class Settings(Section):
     bench: BenchSettings
     track: TrackSettings = TrackSettings()
     serve: ServeSettings = ServeSettings()
+    load: LoadSettings = LoadSettings()
     threads: Threads = Field(2, description="CPU threads of a process that works alone")
     quotable: bool = Field(True, description="false: the summary says its numbers are not for quoting")
 

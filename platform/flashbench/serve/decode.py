@@ -40,10 +40,10 @@ def answer(target: Target, draft: Draft, order: Order, max_prompt_tokens: int) -
     words = Words(target.decode, order.stop)
     with closing(Decoding(target, draft, prompt, order.sampling)) as decoding:
         for ids in decoding:
-            taken, text = words.push(ids)
+            pieces = words.push(ids)
             if words.stopped:
-                _end_early(decoding.generation, len(ids) - taken)
-            yield _committed(decoding.generation, ids[:taken], text)
+                _end_early(decoding.generation, len(ids) - len(pieces))
+            yield _committed(decoding.generation, ids[:len(pieces)], "".join(pieces))
             if words.stopped:
                 break
         text = words.finish()

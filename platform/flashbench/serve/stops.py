@@ -42,28 +42,24 @@ class Words:
 
     def __init__(self, decode: Callable[[Sequence[int]], str], stops: Sequence[str]):
         self._text = TextStream(decode)
-        self._stops = StopText(stops) if stops else None
+        self._stops = StopText(stops)
 
     @property
     def stopped(self) -> bool:
-        return self._stops is not None and self._stops.found
+        return self._stops.found
 
-    def push(self, ids: Sequence[int]) -> tuple[int, str]:
-        """How many of the ids belong to the answer, and the text that they made certain.
+    def push(self, ids: Sequence[int]) -> tuple[str, ...]:
+        """The text that each token made certain, up to the one with which a stop string was complete.
 
-        With stop strings token by token: whoever commits how many in a round, an answer ends with the same one.
+        Token by token: whoever commits how many in a round, an answer ends with the same one.
         """
-        if self._stops is None:
-            return len(ids), self._text.push(ids)
-        said = ""
-        for taken, token in enumerate(ids, 1):
-            said += self._stops.push(self._text.push([token]))
-            if self._stops.found:
-                return taken, said
-        return len(ids), said
+        pieces = []
+        for token in ids:
+            pieces.append(self._stops.push(self._text.push([token])))
+            if self.stopped:
+                break
+        return tuple(pieces)
 
     def finish(self) -> str:
         """What was held back; after a stop string nothing."""
-        if self._stops is None:
-            return self._text.finish()
         return "" if self.stopped else self._stops.push(self._text.finish()) + self._stops.finish()

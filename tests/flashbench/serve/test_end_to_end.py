@@ -17,11 +17,11 @@ from contextlib import closing
 import openai
 import pytest
 
+from flashbench.load import run_load
+from flashbench.load.memory import server_processes
 from flashbench.serve import Served, run_serve
 from flashbench.serve import run as serve_run
-from flashbench.serve.load import Load, run_load
-from flashbench.serve.load.memory import server_processes
-from flashbench.settings import Settings
+from flashbench.settings import LoadSettings, Settings
 from specflash.drafts.store import make_draft, save_draft
 from tests.tiny import make_sample, picture, tiny_target
 
@@ -241,8 +241,8 @@ def test_a_full_queue_answers_429_with_the_seconds_to_wait(client):
 
 
 def test_a_small_load_breaks_no_law(client, served, settings, capsys):
-    load = Load(requests=30, concurrency=8, deadline_s=60, repeats=2)
-    assert run_load(settings, load, served.url), capsys.readouterr().out
+    load = LoadSettings(requests=30, concurrency=8, deadline_s=60, repeats=2)
+    assert run_load(settings.model_copy(update={"load": load}), served.url), capsys.readouterr().out
     result = json.loads((settings.run / "load.json").read_text())
     assert sum(sum(ends.values()) for ends in result["ends"].values()) == 30
     assert result["ends"]["greedy"] == {"answered": 21}

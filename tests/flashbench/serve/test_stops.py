@@ -55,8 +55,8 @@ def test_an_answer_ends_with_the_same_token_whatever_a_round_commits(stops, text
         for size in [*sizes, *[1] * len(ids)]:
             if words.stopped or not left:
                 break
-            count, piece = words.push(left[:size])
-            taken, said, left = taken + count, said + piece, left[size:]
+            pieces = words.push(left[:size])
+            taken, said, left = taken + len(pieces), said + "".join(pieces), left[size:]
         return taken, said + words.finish()
 
     assert answer(rounds) == answer([])

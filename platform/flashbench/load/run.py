@@ -5,20 +5,19 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
 from flashbench.console import coloured, note, progress, say, step, table
 from flashbench.fingerprint import describe_machine
 from flashbench.journal import write_json
+from flashbench.load.client import Outcome
+from flashbench.load.drive import Server, drive
+from flashbench.load.laws import SHOWN, Broken, broken_laws
+from flashbench.load.memory import Samples, growth, sampled
+from flashbench.load.mix import mixture, references
+from flashbench.load.overhead import measure_overhead
 from flashbench.serve.api_key import read_key
-from flashbench.serve.load.client import Outcome
-from flashbench.serve.load.drive import Server, drive
-from flashbench.serve.load.laws import SHOWN, Broken, broken_laws
-from flashbench.serve.load.memory import Samples, growth, sampled
-from flashbench.serve.load.mix import mixture, references
-from flashbench.serve.load.overhead import measure_overhead
 from flashbench.serve.run import serving
 from flashbench.settings import Settings
 from specflash.errors import UserError
@@ -27,22 +26,7 @@ BASELINE = "vanilla"
 RESULT = "load.json"
 
 
-@dataclass(frozen=True)
-class Load:
-    """How much is sent.
-
-    deadline_s  after which a request counts as hung
-    repeats     of the measurement of the overhead; 0: none
-    """
-
-    requests: int = 500
-    concurrency: int = 16
-    seed: int = 0
-    deadline_s: float = 300
-    repeats: int = 15
-
-
-def run_load(settings: Settings, load: Load, url: str | None = None) -> bool:
+def run_load(settings: Settings, url: str | None = None) -> bool:
     """Whether every law held. Writes `load.json` into the run folder.
 
     url  of a server with these settings; None: one is started, and ended afterwards
@@ -53,10 +37,11 @@ def run_load(settings: Settings, load: Load, url: str | None = None) -> bool:
         raise UserError(f"greedy answers are compared with those of `{BASELINE}`: add it to serve.methods")
     with ExitStack() as stack:
         server = Server(url or stack.enter_context(serving(settings)), read_key(settings.serve.api_key_env))
-        result, broken = _under_load(settings, server, load)
-        if load.repeats:
+        result, broken = _under_load(settings, server)
+        if settings.load.repeats:
             with step("the same request by HTTP and in process"):
-                result["overhead"] = measure_overhead(settings, server, settings.serve.methods[-1], load.repeats)
+                result["overhead"] = measure_overhead(settings, server, settings.serve.methods[-1],
+                                                      settings.load.repeats)
     _tell(result, broken)
     path = settings.run / RESULT
     write_json(path, result)
@@ -64,7 +49,8 @@ def run_load(settings: Settings, load: Load, url: str | None = None) -> bool:
     return not any(broken.values())
 
 
-def _under_load(settings: Settings, server: Server, load: Load) -> tuple[dict[str, Any], Broken]:
+def _under_load(settings: Settings, server: Server) -> tuple[dict[str, Any], Broken]:
+    load = settings.load
     asks = mixture(settings.serve.methods, load.requests, load.seed)
     before = asyncio.run(server.health())
     reference_asks = references(asks, BASELINE)
@@ -75,13 +61,13 @@ def _under_load(settings: Settings, server: Server, load: Load) -> tuple[dict[st
         outcomes = asyncio.run(drive(server, asks, load.concurrency, load.deadline_s, advance))
     seconds = time.monotonic() - begun
     broken = broken_laws(outcomes, vanilla, before, asyncio.run(server.settled()), samples)
-    return _result(settings, server, load, outcomes, seconds, samples, broken), broken
+    return _result(settings, server, outcomes, seconds, samples, broken), broken
 
 
-def _result(settings: Settings, server: Server, load: Load, outcomes: Sequence[Outcome], seconds: float,
-            samples: Samples, broken: Broken) -> dict[str, Any]:
+def _result(settings: Settings, server: Server, outcomes: Sequence[Outcome], seconds: float, samples: Samples,
+            broken: Broken) -> dict[str, Any]:
     return {"url": server.url, "target": settings.target.name, "layout": settings.serve.layout,
-            "load": asdict(load), "machine": describe_machine(), "seconds": seconds,
+            "load": settings.load.model_dump(mode="json"), "machine": describe_machine(), "seconds": seconds,
             "ends": {kind: dict(Counter(one.end for one in outcomes if one.ask.kind == kind))
                      for kind in dict.fromkeys(one.ask.kind for one in outcomes)},
             "methods": {method: _times([one for one in outcomes if one.ask.method == method])

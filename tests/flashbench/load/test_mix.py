@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
+from flashbench.load.mix import _bad, mixture, references
 from flashbench.serve.chat import read_order
-from flashbench.serve.load.mix import _bad, mixture, references
 from flashbench.serve.refusal import Refusal
 from flashbench.serve.schema import parse_request
 from flashbench.settings import ServeSettings

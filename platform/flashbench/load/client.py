@@ -8,7 +8,7 @@ from typing import Literal
 
 import aiohttp
 
-from flashbench.serve.load.mix import Ask
+from flashbench.load.mix import Ask
 
 End = Literal["answered", "refused", "left", "lost", "hung"]
 """lost: the connection broke, the stream had an error or no end. hung: nothing within the deadline."""

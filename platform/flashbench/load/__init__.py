@@ -9,6 +9,6 @@
     run      `specflash load`
 """
 
-from flashbench.serve.load.run import Load, run_load
+from flashbench.load.run import run_load
 
-__all__ = ["Load", "run_load"]
+__all__ = ["run_load"]

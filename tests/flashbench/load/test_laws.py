@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from flashbench.serve.load.client import Outcome
-from flashbench.serve.load.laws import broken_laws
-from flashbench.serve.load.memory import growth
-from flashbench.serve.load.mix import Ask
+from flashbench.load.client import Outcome
+from flashbench.load.laws import broken_laws
+from flashbench.load.memory import growth
+from flashbench.load.mix import Ask
 
 GREEDY = Ask("greedy", "eagle", b"", greedy="key")
 BAD = Ask("bad", "eagle", b"", status=404, code="model_not_found")

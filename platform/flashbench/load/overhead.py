@@ -7,13 +7,13 @@ from statistics import median
 from typing import Any
 
 from flashbench.drafts import ready_draft
+from flashbench.load.client import Outcome, send
+from flashbench.load.drive import Server
+from flashbench.load.mix import Ask, timed
 from flashbench.ray_session import use_threads
 from flashbench.serve.chat import read_order
 from flashbench.serve.decode import answer
 from flashbench.serve.events import Committed
-from flashbench.serve.load.client import Outcome, send
-from flashbench.serve.load.drive import Server
-from flashbench.serve.load.mix import Ask, timed
 from flashbench.serve.schema import parse_request
 from flashbench.settings import Settings
 from specflash.errors import UserError

@@ -6,9 +6,9 @@ import json
 import pytest
 from aiohttp import web
 
-from flashbench.serve.load.client import send
-from flashbench.serve.load.drive import Server
-from flashbench.serve.load.mix import Ask
+from flashbench.load.client import send
+from flashbench.load.drive import Server
+from flashbench.load.mix import Ask
 from specflash.errors import UserError
 
 WHOLE, STREAM = Ask("greedy", "eagle", b"{}"), Ask("greedy", "eagle", b"{}", stream=True)

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from flashbench.serve.load.client import Outcome
-from flashbench.serve.load.drive import Health
-from flashbench.serve.load.memory import Samples, growth
+from flashbench.load.client import Outcome
+from flashbench.load.drive import Health
+from flashbench.load.memory import Samples, growth
 
 MOST_GROWTH = 1.05
 """Of a process's memory from the middle third of the run to its last."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import aiohttp
 
 from flashbench.console import Advance
-from flashbench.serve.load.client import Outcome, send
-from flashbench.serve.load.mix import Ask
+from flashbench.load.client import Outcome, send
+from flashbench.load.mix import Ask
 from specflash.errors import UserError
 
 Health = dict[str, dict[str, int]]
