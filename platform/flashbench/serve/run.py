@@ -1,6 +1,7 @@
 """`specflash serve`: start the application, say where it is, stop it cleanly. It knows no route."""
 
 import re
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -15,16 +16,17 @@ from flashbench.console import note, say, step
 from flashbench.ray_session import cluster_is_given, ray_session
 from flashbench.serve.api_key import read_key
 from flashbench.serve.app import application
-from flashbench.serve.layout import cpus_needed, gpus_needed
+from flashbench.serve.layout import LAST_WORDS_S, cpus_needed, gpus_needed
 from flashbench.serve.plan import check_memory, show_plan
 from flashbench.serve.preflight import check_methods, free_port
 from flashbench.serve.signals import ending_on_sigterm, wait_for_interrupt
-from flashbench.settings import Settings
+from flashbench.settings import ServeSettings, Settings
 from specflash.errors import UserError
 
 APP = "specflash"
 CLOSING_S = 10
 """How long the ingress may take to be told that the end has come."""
+LOOK_EVERY_S = 0.2
 QUIET = LoggingConfig(log_level="WARNING", enable_access_log=False)
 
 EXAMPLE = """curl {url}/v1/chat/completions -H 'Content-Type: application/json' -d '{{
@@ -80,7 +82,7 @@ def serving(settings: Settings) -> Iterator[str]:
             _deploy(settings)
             yield url_of(settings.serve.host, port)
         finally:
-            _withdraw()
+            _withdraw(settings.serve)
 
 
 def url_of(host: str, port: int) -> str:
@@ -99,14 +101,17 @@ def _deploy(settings: Settings) -> None:
             raise UserError(mistake[1]) from None
 
 
-def _withdraw() -> None:
-    """Take our application down; Serve itself too, unless others use it."""
+def _withdraw(limits: ServeSettings) -> None:
+    """Take our application down, once its answers are finished; Serve itself too, unless others use it."""
     status = serve.status().applications.get(APP)
     if status is not None and status.status == ApplicationStatus.RUNNING:
         with suppress(RayError, RayServeException, TimeoutError):  # an ingress that is gone has nobody waiting
             serve.get_app_handle(APP).close.remote().result(timeout_s=CLOSING_S)
-    serve.delete(APP)
-    if not serve.status().applications:
+    serve.delete(APP, _blocking=False)  # blocking, it gives up after a minute
+    deadline = time.monotonic() + limits.drain_s + LAST_WORDS_S + CLOSING_S
+    while APP in serve.status().applications and time.monotonic() < deadline:
+        time.sleep(LOOK_EVERY_S)
+    if not serve.status().applications.keys() - {APP}:
         serve.shutdown()
 
 

@@ -32,7 +32,7 @@ def outcome_of(ask: Ask, *pieces: str, status: int = 200, hang: bool = False):
     async def run():
         app = web.Application()
         app.router.add_post("/v1/chat/completions", answer)
-        runner = web.AppRunner(app, shutdown_timeout=0)
+        runner = web.AppRunner(app, shutdown_timeout=0.01)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
