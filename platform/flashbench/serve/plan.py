@@ -36,13 +36,14 @@ def show_plan(settings: Settings) -> None:
 
 def check_memory(settings: Settings) -> None:
     """Raises UserError where the weights alone are more than this machine has free."""
-    wanted, (there, where) = all_bytes(settings), _memory(settings.target.device)
+    wanted, (there, who) = all_bytes(settings), _memory(settings.target.device)
     if wanted > there:
         serve = settings.serve
-        raise UserError(
-            f"the weights of {len(deployments(serve)) * serve.most_replicas} replicas are {megabytes(wanted)} and "
-            f"{where} has {megabytes(there)}: name fewer serve.methods or replicas, set serve.dtype=bfloat16, or "
-            "set serve.layout=shared, which loads the target once for all methods")
+        sharing = "" if serve.layout == "shared" else (", or serve.layout=shared, which loads the target once for all "
+                                                       "methods")
+        raise UserError(f"the weights of {len(deployments(serve)) * serve.most_replicas} replicas are "
+                        f"{megabytes(wanted)} and {who} {megabytes(there)} of memory free: ask for fewer "
+                        f"serve.methods or replicas, or set serve.dtype=bfloat16{sharing}")
 
 
 def all_bytes(settings: Settings) -> int:
@@ -89,8 +90,8 @@ def _tensors(path: Path) -> Iterator[dict]:
 
 
 def _memory(device: str) -> tuple[int, str]:
-    """Bytes that are free where the weights will lie, and what to call the place."""
+    """Bytes that are free where the weights will lie, and who has them."""
     gpus = torch.cuda.device_count() if device != "cpu" and torch.cuda.is_available() else 0
     if not gpus:
-        return psutil.virtual_memory().available, "this machine's free memory"
-    return sum(torch.cuda.mem_get_info(gpu)[0] for gpu in range(gpus)), "the free memory of its GPUs together"
+        return psutil.virtual_memory().available, "this machine has"
+    return sum(torch.cuda.mem_get_info(gpu)[0] for gpu in range(gpus)), "its GPUs have"

@@ -72,9 +72,12 @@ def test_more_weights_than_memory_are_told_with_what_to_do(settings_of, monkeypa
     monkeypatch.setattr(plan.psutil, "virtual_memory", lambda: Memory(wanted))
     plan.check_memory(settings)
     monkeypatch.setattr(plan.psutil, "virtual_memory", lambda: Memory(wanted - 1))
-    with pytest.raises(UserError, match=r"the weights of 2 replicas are .* this machine's free memory has .*"
-                                        r"set serve\.layout=shared"):
+    with pytest.raises(UserError, match=r"the weights of 2 replicas are .* and this machine has .* of memory free: .*"
+                                        r"serve\.layout=shared"):
         plan.check_memory(settings)
+    with pytest.raises(UserError) as caught:
+        plan.check_memory(settings_of(layout="shared", replicas=99))
+    assert "layout" not in str(caught.value)
 
 
 def test_a_damaged_header_is_told(settings_of, tmp_path):
