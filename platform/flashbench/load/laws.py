@@ -57,5 +57,6 @@ def _grown(samples: Samples) -> Iterator[str]:
 
 
 def _told(outcome: Outcome) -> str:
-    return (f"{outcome.ask.kind} of {outcome.ask.method}: {outcome.end} {outcome.status or ''} {outcome.code or ''} "
-            f"after {outcome.seconds:.1f} s {outcome.reason}").replace("  ", " ").strip()
+    what = (f"{outcome.ask.kind} of {outcome.ask.method}: {outcome.end} {outcome.status or ''} {outcome.code or ''} "
+            f"after {outcome.seconds:.1f} s {outcome.reason}")
+    return " ".join(what.split())  # what is missing leaves no gap

@@ -31,7 +31,7 @@ def show_plan(settings: Settings) -> None:
                  f"{gpus_needed(serve):g}", "", "", megabytes(all_bytes(settings))))
     table(f"serving {settings.target.name} in {serve.dtype}, layout {serve.layout}", COLUMNS, rows)
     note(f"beside weights every process holds its libraries (this one {megabytes(psutil.Process().memory_info().rss)} "
-         "by now) and every replica the cache of its request")
+         "by now) and every replica the cache of its request; while it loads, it may hold its weights twice")
 
 
 def check_memory(settings: Settings) -> None:

@@ -1,5 +1,6 @@
 """`specflash serve`: start the application, say where it is, stop it cleanly. It knows no route."""
 
+import logging
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -78,6 +79,7 @@ def serving(settings: Settings) -> Iterator[str]:
         listen()
         serve.start(proxy_location=ProxyLocation.HeadOnly, logging_config=QUIET,
                     http_options=HTTPOptions(host=settings.serve.host, port=port))
+        logging.getLogger("ray.serve").setLevel(logging.WARNING)  # of this process; `start` has set it to more
         try:
             _deploy(settings)
             yield url_of(settings.serve.host, port)

@@ -17,7 +17,7 @@ def ending_on_sigterm() -> Iterator[Callable[[], None]]:
     Gives a function that puts the handler in place again: Ray, when it starts, puts its own there, one in
     native code that prints a trace. Does nothing outside the main thread, where Python has no handlers.
     """
-    if threading.current_thread() is not threading.main_thread():
+    if not _in_main_thread():
         yield lambda: None
         return
     before = signal.getsignal(signal.SIGTERM)
@@ -32,7 +32,12 @@ def ending_on_sigterm() -> Iterator[Callable[[], None]]:
     try:
         yield listen
     finally:
-        signal.signal(signal.SIGTERM, before)
+        if _in_main_thread():  # a server may be ended from another one
+            signal.signal(signal.SIGTERM, before)
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def wait_for_interrupt() -> None:
