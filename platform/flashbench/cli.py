@@ -2,7 +2,7 @@
 
 `specflash VERB --config FILE key=value …`; `jobs/VERB.py` calls the same `main` for
 `ray job submit`. Exit codes: 0 done, 1 failed (not lossless, slower, or no valid comparison), 2 the user has to change
-something, 130 interrupted.
+something, 130 or 143 interrupted.
 """
 
 import sys
@@ -185,6 +185,17 @@ def serve(config: Config = DEMO, overrides: Overrides = None) -> None:
     run_serve(settings)
 
 
+@_verb("load --url http://127.0.0.1:8000 load.requests=100", "RUN/load.json; exits with 1 when a law is broken")
+def load(config: Config = DEMO, overrides: Overrides = None,
+         url: Annotated[str | None, typer.Option(
+             metavar="URL", show_default=False,
+             help="A running server with the same settings; without it one is started.")] = None) -> None:
+    """Send mixed requests, good and bad, to a server: none lost, none hung, memory flat, every text vanilla's."""
+    settings = load_settings(config, overrides or ())
+    from flashbench.load import run_load
+    _exit_unless(run_load(settings, url))
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one command line (default: the process's own) and exit with its code."""
     try:
@@ -200,7 +211,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         note(f"error: {_about_file(told)}")
         sys.exit(2)
     except SystemExit as end:
-        if end.code == 130:
+        if end.code in (130, 143):  # Ctrl-C, SIGTERM
             note("interrupted")
         raise
 

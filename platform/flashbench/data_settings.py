@@ -4,15 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from flashbench.section import Section
 from flashbench.values import AtHome, Seed
 from specflash.catalogue import nearest
 from specflash.presets import PRESETS, Preset
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class SourceSettings(Section):

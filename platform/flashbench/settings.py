@@ -10,7 +10,9 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import yaml
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 
-from flashbench.data_settings import CheckSettings, ScenesSettings, Section, SourceSettings, with_preset
+from flashbench.data_settings import CheckSettings, ScenesSettings, SourceSettings, with_preset
+from flashbench.section import Section
+from flashbench.serve_settings import LoadSettings, ServeSettings
 from flashbench.tree import overridden, read_tree
 from flashbench.values import AtHome, Auto, ControlName, Cpus, Gpus, Seed, Temperature, Threads, each_once
 from specflash.catalogue import nearest
@@ -196,22 +198,6 @@ class TrackSettings(Section):
     uri: str | None = None
 
 
-class ServeSettings(Section):
-    host: str = "127.0.0.1"
-    port: int = Field(8000, ge=0, le=65535)
-    methods: tuple[str, ...] = ("vanilla", "eagle", "specflash")
-    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
-    replicas: int = Field(1, ge=1)
-    cpus_per_replica: Cpus = 0.5
-    gpus_per_replica: Gpus = 0
-    threads: Threads = 1
-    max_new_tokens: int = Field(512, ge=1)
-    max_body_mb: int = Field(16, ge=1)
-    max_pixels: int = Field(32_000_000, ge=1, description="of all pictures of one request")
-    max_pictures: int = Field(8, ge=1)
-    max_prompt_tokens: int = Field(4096, ge=1)
-
-
 class Settings(Section):
     """The whole experiment. `run` is the folder everything it makes goes to."""
 
@@ -228,6 +214,7 @@ class Settings(Section):
     bench: BenchSettings
     track: TrackSettings = TrackSettings()
     serve: ServeSettings = ServeSettings()
+    load: LoadSettings = LoadSettings()
     threads: Threads = Field(2, description="CPU threads of a process that works alone")
     quotable: bool = Field(True, description="false: the summary says its numbers are not for quoting")
 

@@ -17,7 +17,7 @@ from specflash.errors import UserError
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = str(ROOT / "jobs/configs/demo.yaml")
 VERBS = ("demo", "doctor", "prepare", "dump", "plan", "verify-dump", "regenerate", "import", "train", "verify", "bench",
-         "compare", "serve")
+         "compare", "serve", "load")
 JOBS = tuple(verb for verb in VERBS if verb not in ("doctor", "compare"))
 STAGES = {verb: f"flashbench.{verb.replace('-', '_')}" for verb in VERBS} | {"import": "flashbench.bring_in"}
 
@@ -122,7 +122,7 @@ def test_compare_takes_its_results_in_order(stage):
 @pytest.mark.parametrize(("verb", "verdict", "code"), [
     ("verify", True, 0), ("verify", False, 1), ("doctor", True, 0), ("doctor", False, 1),
     ("compare", True, 0), ("compare", False, 1), ("plan", True, 0), ("plan", False, 1), ("verify-dump", True, 0),
-    ("verify-dump", False, 1)])
+    ("verify-dump", False, 1), ("load", True, 0), ("load", False, 1)])
 def test_a_bad_verdict_is_an_exit_code(stage, verb, verdict, code):
     stage(verb, verdict)
     arguments = {"doctor": [], "compare": ["runs/before", "runs/after"]}

@@ -1,10 +1,12 @@
 """Decoders side by side behind one OpenAI-compatible endpoint, on Ray Serve.
 
-    schema · pictures · chat   a request body  -> Order (a Sample and its Sampling)
-    decode · relay · method    an Order        -> events, from a thread of a replica
-    text · reply               events          -> OpenAI's completion, or its stream of chunks
-    api · disconnect · ingress the HTTP routes, and where Ray Serve runs them
-    app · preflight · run      the application, and `specflash serve`
+    schema · pictures · clips · chat   a request body  -> Order (a Sample, its Sampling, its stop strings)
+    decode · stops · relay · replica   an Order        -> events, from a thread of a replica
+    text · reply                       events          -> OpenAI's completion, or its stream of chunks
+    api · api_key · admission          the HTTP routes, and who gets in
+    disconnect · ingress               clients that leave, and where Ray Serve runs the routes
+    layout · plan · app                the deployments, what they will hold, the application
+    preflight · signals · run          `specflash serve`
 """
 
 from flashbench.serve.run import Served, run_serve, serving

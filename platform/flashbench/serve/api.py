@@ -104,8 +104,8 @@ class Gateway:
                     outcome = "refused" if isinstance(event, Refused) else outcome
                     yield event
             outcome = "finished" if outcome == "disconnected" else outcome
-        except Exception:
-            outcome = "failed"
+        except Exception as error:
+            outcome = "refused" if isinstance(error, Refusal) and error.status < 500 else "failed"
             raise
         finally:
             tally.running -= 1
@@ -151,7 +151,7 @@ def _stream(chunks: AsyncGenerator[str, None], events: AsyncGenerator[Event, Non
 
 
 async def _refused(request: Request, refusal: Refusal) -> JSONResponse:
-    return JSONResponse(refusal.body(), refusal.status)
+    return JSONResponse(refusal.body(), refusal.status, refusal.headers)
 
 
 async def _left(request: Request, error: ClientDisconnect) -> Response:

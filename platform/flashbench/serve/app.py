@@ -1,7 +1,7 @@
-"""The Serve application: an ingress and one deployment per method. It starts nothing.
+"""The Serve application: an ingress, and the deployments of the layout. It starts nothing.
 
-`build_app` is what a Serve config file names (`import_path: flashbench.serve.app:build_app`);
-`application` is the same for settings that are loaded already.
+`build_app` is what a Serve config file names (`import_path: flashbench.serve.app:build_app`, see
+jobs/configs/serve/); `application` is the same for settings that are loaded already.
 """
 
 from pathlib import Path
@@ -10,10 +10,9 @@ from pydantic import BaseModel, ConfigDict
 from ray.serve import Application
 
 from flashbench.serve.ingress import Ingress
-from flashbench.serve.method import Method
-from flashbench.settings import ServeSettings, Settings, load_settings
-
-INGRESS_CPUS = 0.1
+from flashbench.serve.layout import deployments, ingress_options, replica_options
+from flashbench.serve.replica import Replica
+from flashbench.settings import Settings, load_settings
 
 
 class AppArgs(BaseModel):
@@ -30,17 +29,8 @@ def build_app(args: AppArgs) -> Application:
 
 def application(settings: Settings) -> Application:
     serve = settings.serve
-    replicas = Method.options(num_replicas=serve.replicas, ray_actor_options={
-        "num_cpus": serve.cpus_per_replica, "num_gpus": serve.gpus_per_replica})
-    handles = {method: replicas.options(name=method).bind(method, settings) for method in serve.methods}
-    ingress = Ingress.options(ray_actor_options={"num_cpus": INGRESS_CPUS})
-    return ingress.bind(serve, settings.target.name, handles)
-
-
-def cpus_needed(serve: ServeSettings) -> float:
-    """Logical CPUs of the whole application (Serve's own controller and proxy ask for none)."""
-    return INGRESS_CPUS + len(serve.methods) * serve.replicas * serve.cpus_per_replica
-
-
-def gpus_needed(serve: ServeSettings) -> float:
-    return len(serve.methods) * serve.replicas * serve.gpus_per_replica
+    replicas = Replica.options(**replica_options(serve))
+    handles = {}
+    for name, methods in deployments(serve).items():
+        handles |= dict.fromkeys(methods, replicas.options(name=name).bind(methods, settings))
+    return Ingress.options(**ingress_options(serve)).bind(serve, settings.target.name, handles)

@@ -15,6 +15,7 @@ import secrets
 from collections.abc import Iterable
 from itertools import groupby
 
+from flashbench.serve.clips import refuse_clips
 from flashbench.serve.events import Order
 from flashbench.serve.pictures import count_pixels, read_data_url
 from flashbench.serve.refusal import Refusal
@@ -31,7 +32,8 @@ def read_order(request: ChatRequest, limits: ServeSettings) -> Order:
     sampling = read_sampling(request, limits)
     turns = read_turns(request.messages)
     images = read_pictures(request.messages, limits)
-    return Order(Sample(sample_id(images, turns), images, turns, task="chat"), sampling)
+    refuse_clips(request.messages)
+    return Order(Sample(sample_id(images, turns), images, turns, task="chat"), sampling, tuple(request.stop or ()))
 
 
 def read_sampling(request: ChatRequest, limits: ServeSettings) -> Sampling:

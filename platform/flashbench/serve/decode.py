@@ -4,7 +4,7 @@ from collections.abc import Generator
 from contextlib import closing
 
 from flashbench.serve.events import Committed, Event, Finished, Order, Refused, Started
-from flashbench.serve.text import TextStream
+from flashbench.serve.stops import Words
 from specflash.decoding import Decoding, check_room
 from specflash.drafts.base import Draft
 from specflash.errors import UserError
@@ -37,11 +37,24 @@ def answer(target: Target, draft: Draft, order: Order, max_prompt_tokens: int) -
         yield Refused(str(error), "context_length_exceeded")
         return
     yield Started(prompt.length)
-    text = TextStream(target.decode)
+    words = Words(target.decode, order.stop)
     with closing(Decoding(target, draft, prompt, order.sampling)) as decoding:
         for ids in decoding:
-            yield _committed(decoding.generation, ids, text.push(ids))
-    yield _finished(decoding.generation, text.finish())
+            pieces = words.push(ids)
+            if words.stopped:
+                _end_early(decoding.generation, len(ids) - len(pieces))
+            yield _committed(decoding.generation, ids[:len(pieces)], "".join(pieces))
+            if words.stopped:
+                break
+        text = words.finish()
+        yield _finished(decoding.generation, text, "stop" if words.stopped else decoding.generation.finish)
+
+
+def _end_early(done: Generation, excess: int) -> None:
+    """The last round's tokens behind a stop string do not count."""
+    if excess:
+        del done.ids[-excess:]
+        done.committed[-1] -= excess
 
 
 def _committed(done: Generation, ids: list[int], text: str) -> Committed:
@@ -50,6 +63,6 @@ def _committed(done: Generation, ids: list[int], text: str) -> Committed:
     return Committed(tuple(ids), text, drafted, kept)
 
 
-def _finished(done: Generation, text: str) -> Finished:
-    return Finished(text, done.finish, tuple(done.kept), tuple(done.drafted), tuple(done.committed),
+def _finished(done: Generation, text: str, finish: str) -> Finished:
+    return Finished(text, finish, tuple(done.kept), tuple(done.drafted), tuple(done.committed),
                     dict(done.seconds))

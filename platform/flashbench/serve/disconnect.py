@@ -6,7 +6,7 @@ written, and not every server cancels a handler then.
 
 import asyncio
 from collections.abc import Coroutine
-from typing import TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive
@@ -19,18 +19,22 @@ async def unless_disconnected(receive: Receive, work: Coroutine[None, None, Resu
 
     receive  of a request whose body has been read
     """
-    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_left(receive))
+    return await unless(_left(receive), work)
+
+
+async def unless(hindrance: Coroutine[Any, Any, NoReturn], work: Coroutine[Any, Any, Result]) -> Result:
+    """The result of `work`; cancels it and raises what `hindrance` raises when that comes first."""
+    working, waiting = asyncio.ensure_future(work), asyncio.ensure_future(hindrance)
     try:
-        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise ClientDisconnect
-        return working.result()
+        await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        return working.result() if working.done() else waiting.result()
     finally:
         working.cancel()
-        leaving.cancel()
-        await asyncio.gather(working, leaving, return_exceptions=True)  # until both have cleaned up
+        waiting.cancel()
+        await asyncio.gather(working, waiting, return_exceptions=True)  # until both have cleaned up
 
 
-async def _left(receive: Receive) -> None:
+async def _left(receive: Receive) -> NoReturn:
     while (await receive())["type"] != "http.disconnect":
         pass
+    raise ClientDisconnect

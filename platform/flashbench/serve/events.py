@@ -10,10 +10,11 @@ from specflash.sampling import Sampling
 
 @dataclass(frozen=True)
 class Order:
-    """One conversation to be answered, and how tokens are to be drawn."""
+    """One conversation to be answered, how tokens are to be drawn, and the strings that end the answer."""
 
     sample: Sample
     sampling: Sampling
+    stop: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Finished:
     """The account of a finished answer.
 
     text       what had been held back; the texts of all events are the whole answer
-    finish     "stop" or "length"
+    finish     "stop" (an end token or a stop string) or "length"
     kept, drafted, committed   per round; 1 + sum(committed) is the number of completion tokens
     seconds    per phase
     """

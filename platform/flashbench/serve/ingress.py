@@ -1,5 +1,6 @@
-"""Where Ray Serve runs the HTTP routes. Thin: the routes are in api.py, the decoding in method.py."""
+"""Where Ray Serve runs the HTTP routes. Thin: the routes are in api.py, the decoding in replica.py."""
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator
 
@@ -9,7 +10,9 @@ from ray.exceptions import RayError
 from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
 
+from flashbench.serve.admission import Admission
 from flashbench.serve.api import build_api
+from flashbench.serve.api_key import KeyDoor, read_key
 from flashbench.serve.events import Event, Order
 from flashbench.serve.refusal import Refusal
 from flashbench.settings import ServeSettings
@@ -26,7 +29,7 @@ class Remote:
 
     async def decode(self, order: Order) -> AsyncGenerator[Event, None]:
         """Raises Refusal 503 where the replica failed."""
-        events = self._handle.decode.remote(order)
+        events = self._handle.decode.remote(self._method, order)
         try:
             async for event in events:
                 yield event
@@ -41,11 +44,24 @@ class Remote:
 @serve.deployment(max_ongoing_requests=256)
 @serve.ingress()
 class Ingress:
-    """One endpoint over a handle per method."""
+    """One endpoint over a handle per method.
+
+    Raises UserError where the settings ask for an API key that this process has not been given.
+    """
 
     def __init__(self, limits: ServeSettings, target: str, handles: dict[str, DeploymentHandle]):
         self._limits, self._target = limits, target
-        self._decoders = {method: Remote(method, handle) for method, handle in handles.items()}
+        self._key = read_key(limits.api_key_env)
+        self._closing = asyncio.Event()
+        self._decoders = {method: Admission(method, Remote(method, handle), limits.most_replicas, limits.max_queue,
+                                            self._closing) for method, handle in handles.items()}
+
+    async def close(self) -> None:
+        """Take nothing more, refuse what waits, and let what has begun go on."""
+        self._closing.set()
 
     def __serve_build_asgi_app__(self) -> FastAPI:
-        return build_api(self._decoders, self._limits, self._target)
+        api = build_api(self._decoders, self._limits, self._target)
+        if self._key is not None:
+            api.add_middleware(KeyDoor, key=self._key)
+        return api

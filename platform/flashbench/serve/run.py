@@ -1,24 +1,33 @@
 """`specflash serve`: start the application, say where it is, stop it cleanly. It knows no route."""
 
+import logging
 import re
-import signal
+import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from threading import Event
 
 from ray import serve
+from ray.exceptions import RayError
 from ray.serve.config import HTTPOptions, ProxyLocation
-from ray.serve.schema import LoggingConfig
+from ray.serve.exceptions import RayServeException
+from ray.serve.schema import ApplicationStatus, LoggingConfig
 
 from flashbench.console import note, say, step
-from flashbench.ray_session import ray_session
-from flashbench.serve.app import application, cpus_needed, gpus_needed
+from flashbench.ray_session import cluster_is_given, ray_session
+from flashbench.serve.api_key import read_key
+from flashbench.serve.app import application
+from flashbench.serve.layout import LAST_WORDS_S, cpus_needed, gpus_needed
+from flashbench.serve.plan import check_memory, show_plan
 from flashbench.serve.preflight import check_methods, free_port
-from flashbench.settings import Settings
+from flashbench.serve.signals import ending_on_sigterm, wait_for_interrupt
+from flashbench.settings import ServeSettings, Settings
 from specflash.errors import UserError
 
 APP = "specflash"
+CLOSING_S = 10
+"""How long the ingress may take to be told that the end has come."""
+LOOK_EVERY_S = 0.2
 QUIET = LoggingConfig(log_level="WARNING", enable_access_log=False)
 
 EXAMPLE = """curl {url}/v1/chat/completions -H 'Content-Type: application/json' -d '{{
@@ -41,16 +50,18 @@ def run_serve(settings: Settings, blocking: bool = True) -> Served | None:
     blocking  True: until Ctrl-C or SIGTERM, then end what was started here. False: return as soon
               as it answers; the caller ends it
 
-    Raises UserError where a draft is missing or belongs to another target, for an unknown method
-    and for a port in use.
+    When it ends, running answers are finished for up to `serve.drain_s`; what waits gets 503.
+
+    Raises UserError where a draft is missing or belongs to another target, for an unknown method, for more
+    weights than there is memory, for a key that is not set and for a port in use.
     """
     if not blocking:
         stack = ExitStack()
         return Served(stack.enter_context(serving(settings)), stack.close)
     with serving(settings) as url:
         _announce(settings, url)
-        _wait_for_interrupt()
-        note("stopping")
+        wait_for_interrupt()
+        note("stopping: running answers are finished first; Ctrl-C again cuts them")
     return None
 
 
@@ -58,15 +69,22 @@ def run_serve(settings: Settings, blocking: bool = True) -> Served | None:
 def serving(settings: Settings) -> Iterator[str]:
     """The base URL of the running application, for as long as the context is open."""
     check_methods(settings)
+    read_key(settings.serve.api_key_env)
+    show_plan(settings)
+    if not cluster_is_given():
+        check_memory(settings)
     port = free_port(settings.serve)
-    with ray_session(settings, cpus_needed(settings.serve), gpus_needed(settings.serve)):
+    with ending_on_sigterm() as listen, ray_session(
+            settings, cpus_needed(settings.serve), gpus_needed(settings.serve)):
+        listen()
         serve.start(proxy_location=ProxyLocation.HeadOnly, logging_config=QUIET,
                     http_options=HTTPOptions(host=settings.serve.host, port=port))
+        logging.getLogger("ray.serve").setLevel(logging.WARNING)  # of this process; `start` has set it to more
         try:
             _deploy(settings)
             yield url_of(settings.serve.host, port)
         finally:
-            _withdraw()
+            _withdraw(settings.serve)
 
 
 def url_of(host: str, port: int) -> str:
@@ -85,10 +103,17 @@ def _deploy(settings: Settings) -> None:
             raise UserError(mistake[1]) from None
 
 
-def _withdraw() -> None:
-    """Take our application down; Serve itself too, unless others use it."""
-    serve.delete(APP)
-    if not serve.status().applications:
+def _withdraw(limits: ServeSettings) -> None:
+    """Take our application down, once its answers are finished; Serve itself too, unless others use it."""
+    status = serve.status().applications.get(APP)
+    if status is not None and status.status == ApplicationStatus.RUNNING:
+        with suppress(RayError, RayServeException, TimeoutError):  # an ingress that is gone has nobody waiting
+            serve.get_app_handle(APP).close.remote().result(timeout_s=CLOSING_S)
+    serve.delete(APP, _blocking=False)  # blocking, it gives up after a minute
+    deadline = time.monotonic() + limits.drain_s + LAST_WORDS_S + CLOSING_S
+    while APP in serve.status().applications and time.monotonic() < deadline:
+        time.sleep(LOOK_EVERY_S)
+    if not serve.status().applications.keys() - {APP}:
         serve.shutdown()
 
 
@@ -96,14 +121,3 @@ def _announce(settings: Settings, url: str) -> None:
     say(f"serving {settings.target.name} on {url}/v1 · models: {', '.join(settings.serve.methods)}")
     say(EXAMPLE.format(url=url, model=settings.serve.methods[-1]))
     note("Ctrl-C stops it")
-
-
-def _wait_for_interrupt() -> None:
-    interrupted = Event()
-    before = {number: signal.signal(number, lambda *_: interrupted.set())
-              for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        interrupted.wait()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -6,14 +6,14 @@ have their neutral value; fields that change nothing are dropped.
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, JsonValue, Tag, ValidationError
 from pydantic_core import ErrorDetails, from_json
 
 from flashbench.serve.refusal import Refusal
 from specflash.catalogue import nearest
 
 NEUTRAL: dict[str, tuple[JsonValue, ...]] = {
-    "n": (1,), "stop": ([],), "presence_penalty": (0,), "frequency_penalty": (0,), "logprobs": (False,),
+    "n": (1,), "presence_penalty": (0,), "frequency_penalty": (0,), "logprobs": (False,),
     "top_logprobs": (0,), "logit_bias": ({},), "tools": ([],), "tool_choice": ("none",), "functions": ([],),
     "response_format": ({"type": "text"},), "modalities": (["text"],),
 }
@@ -42,9 +42,27 @@ class ImagePart(Part):
     image_url: ImageUrl
 
 
-ContentPart = Annotated[TextPart | ImagePart, Field(discriminator="type")]
+class VideoUrl(Part):
+    url: str
+
+
+class VideoPart(Part):
+    """A clip. What becomes of it is decided in clips.py."""
+
+    type: Literal["video_url"]
+    video_url: VideoUrl
+
+
+ContentPart = Annotated[TextPart | ImagePart | VideoPart, Field(discriminator="type")]
 Content = Annotated[Annotated[str, Tag("str")] | Annotated[list[ContentPart], Tag("parts")],
                     Discriminator(lambda value: "parts" if isinstance(value, list) else "str")]
+
+
+def _as_list(value: JsonValue) -> JsonValue:
+    return [value] if isinstance(value, str) else value
+
+
+Stop = Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=4), BeforeValidator(_as_list)]
 
 
 class Message(Part):
@@ -71,6 +89,12 @@ class Message(Part):
             return ()
         return tuple(part.image_url.url for part in self.content if isinstance(part, ImagePart))
 
+    @property
+    def clip_urls(self) -> tuple[str, ...]:
+        if isinstance(self.content, str):
+            return ()
+        return tuple(part.video_url.url for part in self.content if isinstance(part, VideoPart))
+
 
 class StreamOptions(Part):
     include_usage: bool = False
@@ -88,6 +112,7 @@ class ChatRequest(Part):
     max_tokens: int | None = Field(None, ge=1)
     max_completion_tokens: int | None = Field(None, ge=1)
     seed: int | None = Field(None, ge=-2**63, lt=2**63)
+    stop: Stop | None = None
     stream: bool | None = False
     stream_options: StreamOptions | None = None
 

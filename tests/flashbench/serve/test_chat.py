@@ -63,6 +63,20 @@ def test_sampling_is_taken_over():
     assert order_of([say("user", "a")], **asked).sampling == Sampling(0.5, 7, 0.9, -3, 12)
 
 
+def test_stop_strings_travel_with_the_order():
+    assert order_of([say("user", "a")]).stop == ()
+    assert order_of([say("user", "a")], stop="END").stop == ("END",)
+    assert order_of([say("user", "a")], stop=["\n", "END"]).stop == ("\n", "END")
+
+
+def test_a_clip_is_refused_in_one_line():
+    clip = {"type": "video_url", "video_url": {"url": "data:video/mp4;base64,YQ=="}}
+    refusal = refusal_of([{"role": "user", "content": [clip, {"type": "text", "text": "What happens?"}]}])
+    assert (refusal.status, refusal.code, refusal.param) == (400, "unsupported_media", "messages.0.content")
+    assert refusal.message == ("`messages.0.content`: this target takes pictures and no clips; send frames as "
+                               "`image_url` parts")
+
+
 def test_sampling_defaults_are_openais_and_the_seed_is_drawn():
     first, second = (order_of([say("user", "a")]).sampling for _ in range(2))
     assert (first.temperature, first.top_k, first.top_p, first.max_new_tokens) == (1.0, 0, 1.0, 100)

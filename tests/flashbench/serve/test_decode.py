@@ -1,5 +1,7 @@
 """One order on a tiny target: which events, in which order, with which numbers."""
 
+from dataclasses import replace
+
 import pytest
 
 from flashbench.serve.decode import answer
@@ -83,3 +85,27 @@ def test_closing_early_decodes_no_further(target, draft):
     events.close()
     with pytest.raises(StopIteration):
         next(events)
+
+
+@pytest.mark.parametrize("length", [1, 2])
+def test_a_stop_string_cuts_the_text_and_ends_the_generation_within_its_round(target, draft, length):
+    order = Order(make_sample("What is it?"), Sampling(max_new_tokens=12))
+    whole = generate(target, draft, target.encode(order.sample), order.sampling)
+    text = target.decode(whole.ids)
+    stop = text[4:4 + length]
+    _, *rounds, finished = answer(target, draft, replace(order, stop=(stop, "never said")), LIMIT)
+    assert "".join(event.text for event in [*rounds, finished]) == text[:text.index(stop)]
+    ids = [token for event in rounds for token in event.ids]
+    assert ids == whole.ids[:len(ids)]
+    assert stop in target.decode(ids)
+    assert stop not in target.decode(ids[:-1])
+    assert (finished.finish, 1 + sum(finished.committed)) == ("stop", len(ids))
+
+
+def test_a_stop_string_that_is_never_said_changes_nothing(target, draft):
+    order = Order(make_sample("What is it?"), Sampling(max_new_tokens=12))
+    *_, expected = answer(target, draft, order, LIMIT)
+    events = list(answer(target, draft, replace(order, stop=("never said",)), LIMIT))
+    assert (events[-1].finish, events[-1].committed) == (expected.finish, expected.committed)
+    plain = list(answer(target, draft, order, LIMIT))
+    assert "".join(event.text for event in events[1:]) == "".join(event.text for event in plain[1:])

@@ -1,27 +1,39 @@
 """The running server, tiny random models behind it, driven by the official `openai` client.
 
 One server for the whole module. Its drafts are random, so nearly everything they propose is
-rejected: what may not change is the text.
+rejected: what may not change is the text. The last tests kill a replica, deploy the application anew and
+end it.
 """
 
+import json
+import os
+import signal
+import threading
 import time
 from base64 import b64encode
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import openai
 import pytest
 
-from flashbench.serve import serving
-from flashbench.settings import Settings
+from flashbench.load import run_load
+from flashbench.load.memory import server_processes
+from flashbench.serve import Served, run_serve
+from flashbench.serve import run as serve_run
+from flashbench.settings import LoadSettings, Settings
 from specflash.drafts.store import make_draft, save_draft
 from tests.tiny import make_sample, picture, tiny_target
 
-pytestmark = pytest.mark.long(seconds=60)
+pytestmark = pytest.mark.long(seconds=120)
 
 METHODS = ("vanilla", "eagle", "specflash")
 SHAPES = {"eagle": {"k": 3, "head_dim": 8, "inner": 16},
           "specflash": {"k": 3, "head_dim": 8, "latents": 2}}
-SHORT, LONG = 24, 2000
+SHORT, MIDDLE, LONG = 24, 400, 2000
+QUEUE = 20
+KEY_NAME, KEY = "SPECFLASH_TEST_KEY", "s3cret"
+QUICK_AUTOSCALER = {f"RAY_SERVE_{who}_AUTOSCALING_METRIC_PUSH_INTERVAL_S": "0.5" for who in ("REPLICA", "HANDLE")}
 RED = picture()
 
 
@@ -31,24 +43,32 @@ def target(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def url(target, tmp_path_factory):
-    run = tmp_path_factory.mktemp("run")
+def settings(target, tmp_path_factory):
     settings = Settings.model_validate({
-        "name": "test", "run": run, "dump": {"source": {"dataset": "llava-instruct"}}, "drafts": SHAPES,
-        "bench": {"tasks": {"any": {"source": {"dataset": "photographs"}}}},
+        "name": "test", "run": tmp_path_factory.mktemp("run"), "dump": {"source": {"dataset": "llava-instruct"}},
+        "bench": {"tasks": {"any": {"source": {"dataset": "photographs"}}}}, "drafts": SHAPES,
         "target": {"name": target.name, "weights": target.model.name_or_path, "device": "cpu"},
-        "serve": {"port": 0, "methods": METHODS, "cpus_per_replica": 0.3, "max_new_tokens": LONG,
-                  "max_prompt_tokens": 500}})
+        "serve": {"port": 0, "methods": METHODS, "cpus_per_replica": 0.2, "max_new_tokens": LONG,
+                  "max_prompt_tokens": 500, "max_queue": QUEUE, "api_key_env": KEY_NAME}})
     for name, shape in SHAPES.items():
         save_draft(make_draft(name, shape, target.width), settings.draft_folder(name), target.name,
                    target.fingerprint)
-    with serving(settings) as url:
-        yield url
+    return settings
 
 
 @pytest.fixture(scope="module")
-def client(url):
-    with openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0, timeout=60) as client:
+def served(settings):
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in ({KEY_NAME: KEY} | QUICK_AUTOSCALER).items():
+            patch.setenv(name, value)
+        served = run_serve(settings, blocking=False)
+        yield served
+        served.stop()
+
+
+@pytest.fixture(scope="module")
+def client(served):
+    with openai.OpenAI(base_url=f"{served.url}/v1", api_key=KEY, max_retries=0, timeout=60) as client:
         yield client
 
 
@@ -187,5 +207,130 @@ def test_a_client_that_times_out_on_a_whole_answer_stops_the_generation(client):
     assert health(client)["eagle"]["disconnected"] == before + 1
 
 
+def test_the_wrong_key_opens_nothing(client):
+    with pytest.raises(openai.AuthenticationError) as caught:
+        ask(client.with_options(api_key="wrong"), "vanilla")
+    assert caught.value.body["code"] == "invalid_api_key"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_stop_string_ends_the_answer_at_the_same_token_whoever_decodes(client, method):
+    text = text_of(ask(client, "vanilla"))
+    stop = [text[5:7], "never said"]
+    vanilla = ask(client, "vanilla", stop=stop)
+    whole = ask(client, method, stop=stop)
+    *chunks, last = ask(client, method, stop=stop, stream=True, stream_options={"include_usage": True})
+    assert text_of(whole) == text[:text.index(stop[0])]
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == text_of(whole)
+    assert whole.choices[0].finish_reason == chunks[-1].choices[0].finish_reason == "stop"
+    assert whole.usage == last.usage == vanilla.usage
+
+
+def test_a_full_queue_answers_429_with_the_seconds_to_wait(client):
+    """One request is decoded, QUEUE wait; all are let go afterwards."""
+    with ThreadPoolExecutor(QUEUE) as pool:
+        running = ask(client, "eagle", max_tokens=LONG, stream=True)
+        waiting = [pool.submit(ask, client, "eagle", max_tokens=1) for _ in range(QUEUE)]
+        wait_until(lambda: health(client)["eagle"]["running"] == QUEUE + 1)
+        with pytest.raises(openai.RateLimitError) as caught:
+            ask(client, "eagle")
+        assert int(caught.value.response.headers["retry-after"]) >= 1
+        assert caught.value.body["code"] == "queue_full"
+        running.close()
+        assert all(future.exception() is None for future in waiting)
+
+
+def test_a_small_load_breaks_no_law(client, served, settings, capsys):
+    load = LoadSettings(requests=30, concurrency=8, deadline_s=60, repeats=2)
+    assert run_load(settings.model_copy(update={"load": load}), served.url), capsys.readouterr().out
+    result = json.loads((settings.run / "load.json").read_text())
+    assert sum(sum(ends.values()) for ends in result["ends"].values()) == 30
+    assert result["ends"]["greedy"] == {"answered": 21}
+    assert result["ends"]["bad"] == {"refused": 3}
+    assert len(result["memory"]) >= 5  # proxy, controller, ingress, replicas
+    assert result["overhead"]["http_s"] > result["overhead"]["in_process_s"] > 0
+
+
 def test_nothing_is_left_running(client):
     assert all(tally["running"] == tally["failed"] == 0 for tally in health(client).values())
+
+
+def wait_until(reached, seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def replica_of(served: Served, deployment: str) -> int:
+    """Its process."""
+    name = f"ray::ServeReplica:specflash:{deployment}"  # and behind it, while it works, at what
+    found, = [process.pid for process in server_processes(served.url) if process.cmdline()[0].startswith(name)]
+    return found
+
+
+def test_a_killed_replica_costs_its_own_client_an_error_and_comes_back(client, served):
+    long = {"max_tokens": MIDDLE, "stream": True}
+    with closing(ask(client, "eagle", **long)) as broken, closing(ask(client, "vanilla", **long)) as other:
+        for stream in (broken, other):
+            next(iter(stream))
+        os.kill(replica_of(served, "eagle"), signal.SIGKILL)
+        with pytest.raises(openai.APIError) as caught:
+            list(broken)
+        assert caught.value.body["code"] == "decoder_failed"
+        assert "`eagle` failed to answer" in caught.value.message
+        *_, last = other
+        assert last.choices[0].finish_reason in ("stop", "length")
+    assert text_of(ask(client, "eagle")) == text_of(ask(client, "vanilla"))
+    assert health(client)["eagle"]["failed"] == 1
+
+
+def replicas(deployment: str) -> int:
+    """How many of them run."""
+    state = serve_run.serve.status().applications["specflash"].deployments[deployment]
+    return state.replica_states.get("RUNNING", 0)
+
+
+def test_a_redeploy_cuts_no_stream_and_the_shared_layout_grows_and_shrinks_with_its_load(client, settings):
+    expected = {method: text_of(ask(client, method)) for method in METHODS}
+    whole = text_of(ask(client, "vanilla", max_tokens=MIDDLE))
+    shared = settings.model_copy(update={"serve": settings.serve.model_copy(update={
+        "layout": "shared", "max_replicas": 2, "cpus_per_replica": 0.05, "target_ongoing": 1.0,
+        "upscale_delay_s": 0.5, "downscale_delay_s": 1.0, "look_back_s": 1.0})})
+    stream = iter(ask(client, "vanilla", max_tokens=MIDDLE, stream=True))
+    next(stream)
+    serve_run._deploy(shared)
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in stream) == whole
+
+    assert {method: text_of(ask(client, method)) for method in METHODS} == expected
+    assert replicas("shared") == 1
+    over = threading.Event()
+
+    def keep_busy() -> None:
+        while not over.is_set():
+            ask(client, "specflash", max_tokens=200)
+
+    with ThreadPoolExecutor(4) as pool:
+        busy = [pool.submit(keep_busy) for _ in range(4)]
+        wait_until(lambda: replicas("shared") == 2)
+        over.set()
+        assert all(future.exception() is None for future in busy)
+    wait_until(lambda: replicas("shared") == 1)
+    assert text_of(ask(client, "eagle")) == expected["eagle"]
+
+
+def test_at_the_end_running_answers_are_finished_and_waiting_ones_are_told(client, served):
+    whole = text_of(ask(client, "vanilla", max_tokens=MIDDLE))
+    running = iter(ask(client, "vanilla", max_tokens=MIDDLE, stream=True))
+    next(running)
+    with ThreadPoolExecutor(3) as pool:
+        waiting = [pool.submit(ask, client, "vanilla") for _ in range(3)]
+        wait_until(lambda: sum(tally["running"] for tally in health(client).values()) == 4)
+        ending = threading.Thread(target=served.stop)
+        ending.start()
+        for future in waiting:
+            error = future.exception()
+            assert isinstance(error, openai.InternalServerError), error
+            assert (error.status_code, error.body["code"]) == (503, "shutting_down")
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in running) == whole
+    ending.join()

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import pytest
 
 from flashbench.serve import run
-from flashbench.serve.app import AppArgs, build_app, cpus_needed
-from flashbench.settings import ServeSettings, Settings, save_settings
+from flashbench.serve.app import AppArgs, build_app
+from flashbench.settings import Settings, save_settings
 from specflash.errors import UserError
 
 
@@ -64,10 +64,6 @@ def test_a_users_mistake_in_a_replica_is_told_in_its_own_line(settings, monkeypa
     with pytest.raises(UserError) as caught:
         run._deploy(settings)
     assert str(caught.value) == "the file is damaged"
-
-
-def test_the_application_asks_for_its_replicas_and_its_ingress():
-    assert cpus_needed(ServeSettings(replicas=2, cpus_per_replica=1.5)) == pytest.approx(0.1 + 3 * 2 * 1.5)
 
 
 def test_a_serve_config_names_the_experiments_file(settings, tmp_path):

@@ -36,6 +36,12 @@ def test_content_is_a_string_or_parts():
     assert parse_request(body()).messages[0].texts == ("Hello",)
 
 
+def test_stop_is_a_string_or_up_to_four():
+    assert parse_request(body(stop="END")).stop == ["END"]
+    assert parse_request(body(stop=["a", "b", "c", "d"])).stop == ["a", "b", "c", "d"]
+    assert parse_request(body(stop=[])).stop == []
+
+
 def test_an_answer_may_be_sent_back_as_the_client_got_it():
     answer = {"role": "assistant", "content": "Hi", "refusal": None, "annotations": None, "audio": None,
               "function_call": None, "tool_calls": None}
@@ -53,7 +59,11 @@ def test_fields_that_change_nothing_are_taken(fields):
 
 @pytest.mark.parametrize(("fields", "param", "code", "message"), [
     ({"n": 2}, "n", "unsupported_parameter", "`n` is not supported here; leave it out"),
-    ({"stop": ["."]}, "stop", "unsupported_parameter", "`stop` is not supported here; leave it out"),
+    ({"stop": ["."] * 5}, "stop", "invalid_value",
+     "`stop`: list should have at most 4 items after validation, not 5"),
+    ({"stop": ["a", ""]}, "stop.1", "invalid_value", "`stop.1`: string should have at least 1 character"),
+    ({"stop": ""}, "stop", "invalid_value", "`stop`: string should have at least 1 character"),
+    ({"stop": 5}, "stop", "invalid_value", "`stop`: input should be a valid list"),
     ({"temprature": 0}, "temprature", "unknown_parameter", "unknown field `temprature` (did you mean `temperature`?)"),
     ({"temperature": "hot"}, "temperature", "invalid_value", "`temperature`: input should be a valid number"),
     ({"temperature": 2.5}, "temperature", "invalid_value", "`temperature`: input should be less than or equal to 2"),
@@ -81,7 +91,7 @@ def test_fields_that_change_nothing_are_taken(fields):
      "`messages.0.content.0.image_url.url` is missing"),
     ({"messages": [{"role": "user", "content": [{"type": "video"}]}]}, "messages.0.content.0", "invalid_value",
      "`messages.0.content.0`: input tag 'video' found using 'type' does not match any of the expected tags: "
-     "'text', 'image_url'"),
+     "'text', 'image_url', 'video_url'"),
 ])
 def test_a_wrong_field_is_named_in_one_line(fields, param, code, message):
     refusal = refusal_of(body(**fields))

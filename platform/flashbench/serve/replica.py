@@ -1,4 +1,4 @@
-"""One decoding method on Ray Serve: a target, a draft, one request at a time. It knows no HTTP."""
+"""A target and one or several drafts on Ray Serve, one request at a time. It knows no HTTP."""
 
 from collections.abc import AsyncGenerator, Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,21 +15,21 @@ from flashbench.settings import Settings
 from specflash.targets import load_target
 
 
-@serve.deployment(max_ongoing_requests=1)
-class Method:
-    """A replica. Its one decoding thread also keeps a stopped request and the next one apart."""
+@serve.deployment
+class Replica:
+    """Its one decoding thread also keeps a stopped request and the next one apart."""
 
-    def __init__(self, method: str, settings: Settings):
+    def __init__(self, methods: tuple[str, ...], settings: Settings):
         use_threads(settings.serve.threads)
         self._pool = ThreadPoolExecutor(1, initializer=use_threads, initargs=(settings.serve.threads,))
         self._max_prompt_tokens = settings.serve.max_prompt_tokens
         self._target = load_target(settings.target.name, settings.target.weights, settings.serve.dtype,
                                    settings.target.device, device_map=settings.target.device_map)
-        self._draft = ready_draft(settings, method, self._target)
+        self._drafts = {method: ready_draft(settings, method, self._target) for method in methods}
 
-    async def decode(self, order: Order) -> AsyncGenerator[Event, None]:
+    async def decode(self, method: str, order: Order) -> AsyncGenerator[Event, None]:
         def work() -> Generator[Event, None, None]:
-            return answer(self._target, self._draft, order, self._max_prompt_tokens)
+            return answer(self._target, self._drafts[method], order, self._max_prompt_tokens)
 
         async with aclosing(relay(work, self._pool)) as events:
             async for event in events:
