@@ -4,6 +4,8 @@
     decode · relay · method    an Order        -> events, from a thread of a replica
     text · reply               events          -> OpenAI's completion, or its stream of chunks
     api · disconnect · ingress the HTTP routes, and where Ray Serve runs them
+    arena · samples            the page on which methods race, and pictures to try
+    metrics · metered · scrape what Prometheus is told, and where it asks
     app · preflight · run      the application, and `specflash serve`
 """
 

@@ -40,14 +40,14 @@ def answer(target: Target, draft: Draft, order: Order, max_prompt_tokens: int) -
     text = TextStream(target.decode)
     with closing(Decoding(target, draft, prompt, order.sampling)) as decoding:
         for ids in decoding:
-            yield _committed(decoding.generation, ids, text.push(ids))
+            yield _committed(decoding.generation, ids, tuple(text.push([token]) for token in ids))
     yield _finished(decoding.generation, text.finish())
 
 
-def _committed(done: Generation, ids: list[int], text: str) -> Committed:
+def _committed(done: Generation, ids: list[int], pieces: tuple[str, ...]) -> Committed:
     """The prefill's token comes before the first round, with nothing drafted."""
     drafted, kept = (done.drafted[-1], done.kept[-1]) if done.drafted else (0, 0)
-    return Committed(tuple(ids), text, drafted, kept)
+    return Committed(tuple(ids), "".join(pieces), drafted, kept, pieces)
 
 
 def _finished(done: Generation, text: str) -> Finished:

@@ -11,6 +11,8 @@ from ray.serve.handle import DeploymentHandle
 
 from flashbench.serve.api import build_api
 from flashbench.serve.events import Event, Order
+from flashbench.serve.metered import Metered
+from flashbench.serve.metrics import ray_recorder
 from flashbench.serve.refusal import Refusal
 from flashbench.settings import ServeSettings
 
@@ -45,7 +47,8 @@ class Ingress:
 
     def __init__(self, limits: ServeSettings, target: str, handles: dict[str, DeploymentHandle]):
         self._limits, self._target = limits, target
-        self._decoders = {method: Remote(method, handle) for method, handle in handles.items()}
+        record = ray_recorder(target)
+        self._decoders = {method: Metered(method, Remote(method, handle), record) for method, handle in handles.items()}
 
     def __serve_build_asgi_app__(self) -> FastAPI:
         return build_api(self._decoders, self._limits, self._target)

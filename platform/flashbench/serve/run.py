@@ -2,6 +2,7 @@
 
 import re
 import signal
+import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from flashbench.console import note, say, step
 from flashbench.ray_session import ray_session
 from flashbench.serve.app import application, cpus_needed, gpus_needed
 from flashbench.serve.preflight import check_methods, free_port
+from flashbench.serve.scrape import listed
 from flashbench.settings import Settings
 from specflash.errors import UserError
 
@@ -35,11 +37,12 @@ class Served:
     stop: Callable[[], None]
 
 
-def run_serve(settings: Settings, blocking: bool = True) -> Served | None:
+def run_serve(settings: Settings, blocking: bool = True, open_page: bool = False) -> Served | None:
     """Serve every method of `settings.serve.methods` behind one OpenAI-compatible endpoint.
 
-    blocking  True: until Ctrl-C or SIGTERM, then end what was started here. False: return as soon
-              as it answers; the caller ends it
+    blocking   True: until Ctrl-C or SIGTERM, then end what was started here. False: return as soon
+               as it answers; the caller ends it
+    open_page  show the arena in this machine's browser, where blocking
 
     Raises UserError where a draft is missing or belongs to another target, for an unknown method
     and for a port in use.
@@ -49,6 +52,8 @@ def run_serve(settings: Settings, blocking: bool = True) -> Served | None:
         return Served(stack.enter_context(serving(settings)), stack.close)
     with serving(settings) as url:
         _announce(settings, url)
+        if open_page and not webbrowser.open(f"{url}/arena"):
+            note("no browser could be started here")
         _wait_for_interrupt()
         note("stopping")
     return None
@@ -64,7 +69,9 @@ def serving(settings: Settings) -> Iterator[str]:
                     http_options=HTTPOptions(host=settings.serve.host, port=port))
         try:
             _deploy(settings)
-            yield url_of(settings.serve.host, port)
+            with listed(settings.run) as endpoints:
+                note(f"metrics for Prometheus: {', '.join(f'http://{one}/metrics' for one in endpoints)}")
+                yield url_of(settings.serve.host, port)
         finally:
             _withdraw()
 
@@ -94,6 +101,7 @@ def _withdraw() -> None:
 
 def _announce(settings: Settings, url: str) -> None:
     say(f"serving {settings.target.name} on {url}/v1 · models: {', '.join(settings.serve.methods)}")
+    say(f"the arena, to watch them race: {url}/arena")
     say(EXAMPLE.format(url=url, model=settings.serve.methods[-1]))
     note("Ctrl-C stops it")
 
