@@ -34,6 +34,9 @@ def quantile(share: float, name: str) -> str:
     return f"histogram_quantile({share}, {rate(f'{name}_bucket', 'le, method')})"
 
 
+DRAFTS = rate("spec_decode_num_drafts_total")
+ACCEPTED = f"({rate('spec_decode_num_accepted_tokens_total')} or 0 * {DRAFTS})"
+"""A counter has no series before it first counts: without the second part a useless draft would be no draft."""
 DECODE_SECONDS = rate("phase_seconds_total", also=', phase=~"draft|verify|other"')
 TOKENS_A_SECOND = f"{rate('decode_tokens_total')} / {DECODE_SECONDS}"
 VANILLA = TOKENS_A_SECOND.replace(CHOSEN, 'target=~"$target", method="vanilla"').replace("by (method)", "by ()")
@@ -52,15 +55,15 @@ class Panel:
 ROWS: dict[str, tuple[Panel, ...]] = {
     "Are the drafts worth it?": (
         Panel("Accepted length A",
-              {f"1 + {rate('spec_decode_num_accepted_tokens_total')} / {rate('spec_decode_num_drafts_total')}": "{{method}}"},
+              {f"1 + {ACCEPTED} / {DRAFTS}": "{{method}}"},
               "short", "1 + accepted / drafts: tokens of a pass in which something was drafted."),
         Panel("Decoding, tokens a second", {TOKENS_A_SECOND: "{{method}}"}, "short",
               "Behind the first token, by the replicas' own clocks: waiting and the network are not in it."),
         Panel("Times as fast as vanilla, unpaired", {f"({TOKENS_A_SECOND}) / scalar({VANILLA})": "{{method}}"}, "short",
               "Of whatever requests came. The methods answered different ones, so this is no R: that needs pairs."),
         Panel("Acceptance by position",
-              {f"{rate('spec_decode_num_accepted_tokens_per_pos_total', 'method, position')} / on (method) group_left () "
-               f"{rate('spec_decode_num_drafts_total')}": "{{method}}, {{position}}"},
+              {f"{rate('spec_decode_num_accepted_tokens_per_pos_total', 'method, position')} "
+               f"/ on (method) group_left () {DRAFTS}": "{{method}}, {{position}}"},
               "percentunit", "Share of the drafts whose token at this place, and all before it, were accepted."),
     ),
     "How long do clients wait?": (
@@ -75,8 +78,8 @@ ROWS: dict[str, tuple[Panel, ...]] = {
               "s", "Finished answers only."),
     ),
     "What is going on?": (
-        Panel("Requests, by how they ended", {rate("requests_total", "method, outcome"): "{{method}}, {{outcome}}"}, "reqps",
-              "finished, refused (the client's mistake), busy (429), failed (ours), disconnected."),
+        Panel("Requests, by how they ended", {rate("requests_total", "method, outcome"): "{{method}}, {{outcome}}"},
+              "reqps", "finished, refused (the client's mistake), busy (429), failed (ours), disconnected."),
         Panel("Running and waiting",
               {f"sum by (method) (ray_specflash_num_requests_running{{{CHOSEN}}})": "{{method}}, running",
                f"sum by (method) (ray_specflash_num_requests_waiting{{{CHOSEN}}})": "{{method}}, waiting"},
@@ -84,10 +87,11 @@ ROWS: dict[str, tuple[Panel, ...]] = {
         Panel("Tokens a second", {rate("generation_tokens_total"): "{{method}}, answers",
                                   rate("prompt_tokens_total"): "{{method}}, prompts"},
               "short", "Of all replicas together. A picture is hundreds of the prompts' tokens."),
-        Panel("Where the time goes", {rate("phase_seconds_total", "method, phase"): "{{method}}, {{phase}}"}, "percentunit",
-              "Seconds of a phase in a second, of finished answers."),
-        Panel("Verification passes a second", {rate("rounds_total"): "{{method}}, passes",
-                                               rate("spec_decode_num_draft_tokens_total"): "{{method}}, drafted tokens"},
+        Panel("Where the time goes", {rate("phase_seconds_total", "method, phase"): "{{method}}, {{phase}}"},
+              "percentunit", "Seconds of a phase in a second, of finished answers."),
+        Panel("Verification passes a second",
+              {rate("rounds_total"): "{{method}}, passes",
+               rate("spec_decode_num_draft_tokens_total"): "{{method}}, drafted tokens"},
               "short", "What the target and the drafts do for it."),
     ),
 }

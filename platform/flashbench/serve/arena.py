@@ -26,8 +26,9 @@ HEADERS = {"Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff
 def arena_routes(methods: Sequence[str], limits: ServeSettings, target: str) -> APIRouter:
     """`/` leads to `/arena`; everything else lies below it."""
     router, files = APIRouter(include_in_schema=False), assets()
-    setup = {"target": target, "methods": [{"name": name, "colour": colour} for name, colour in colours(methods).items()],
-             "max_new_tokens": limits.max_new_tokens, "max_body_mb": limits.max_body_mb, "max_pixels": limits.max_pixels}
+    setup = {"target": target,
+             "methods": [{"name": name, "colour": colour} for name, colour in colours(methods).items()],
+             "max_new_tokens": limits.max_new_tokens, "max_body_mb": limits.max_body_mb}
 
     @router.get("/")
     async def home() -> Response:

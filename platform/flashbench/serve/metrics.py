@@ -74,10 +74,10 @@ def ray_recorder(target: str) -> Recorder:
     return record
 
 
-def series(metrics: dict[str, Metric] = METRICS) -> set[str]:
+def series(some: dict[str, Metric] = METRICS) -> set[str]:
     """Names of the time series, as Ray exports them."""
     endings = {"counter": ("_total",), "gauge": ("",), "histogram": ("_bucket", "_sum", "_count")}
-    return {f"{RAYS_PREFIX}{PREFIX}{name}{ending}" for name, metric in metrics.items() for ending in endings[metric.kind]}
+    return {f"{RAYS_PREFIX}{PREFIX}{name}{ending}" for name, metric in some.items() for ending in endings[metric.kind]}
 
 
 def _meter(name: str, metric: Metric) -> Callable[..., None]:

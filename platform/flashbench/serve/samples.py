@@ -13,7 +13,7 @@ from specflash.data.scenes import draw_scene
 from specflash.errors import UserError
 
 SCENES = {"beach": 10_000_013, "park": 10_000_001, "street": 10_000_005, "kitchen": 10_000_008}
-"""Seeds behind those of every data set (specflash/data/drawn.py): no run trains on these pictures or is measured on them."""
+"""Place -> seed, behind those of every data set: no run trains on these pictures or is measured on them."""
 PHOTOGRAPHS = {"coffee": "a cup of coffee", "chelsea": "a cat", "astronaut": "an astronaut"}
 SIDE, QUALITY = 512, 88  # of photographs: more than any target here sees of them
 

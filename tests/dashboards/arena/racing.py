@@ -16,7 +16,8 @@ from flashbench.settings import ServeSettings
 TEXT = ("The picture shows a sunny beach with two pink sail boats on the water, a person in green who waves, "
         "and a pink cat that is asleep on the sand while the sun goes down behind them all .")
 PIECES = tuple(f" {word}" if number else word for number, word in enumerate(TEXT.split()))
-PATTERNS = {"vanilla": ((0, 0),), "eagle": ((4, 2), (4, 4), (4, 0), (4, 3)), "specflash": ((5, 4), (5, 5), (5, 1), (5, 3))}
+PATTERNS = {"vanilla": ((0, 0),), "eagle": ((4, 2), (4, 4), (4, 0), (4, 3)),
+            "specflash": ((5, 4), (5, 5), (5, 1), (5, 3))}
 """Method -> (drafted, kept) of its rounds, again and again."""
 PACE = 0.004  # seconds of a pass
 PHASES = ("vision", "prefill", "draft_prefill", "draft", "verify", "other")

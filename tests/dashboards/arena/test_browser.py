@@ -198,7 +198,7 @@ def test_it_is_used_by_keyboard_alone(arena):
     stops = []
     for _ in range(14):
         page.keyboard.press("Tab")
-        stops.append(page.evaluate("document.activeElement.id || document.activeElement.name || document.activeElement.className"))
+        stops.append(page.evaluate("(({id, name, className}) => id || name || className)(document.activeElement)"))
     assert stops == ["skip", "picture", "file", "prompt", "method", "method", "method", "order", "tokens",
                      "temperature", "seed", "go", *stops[12:]]
     page.focus("#samples input:checked")

@@ -96,7 +96,8 @@ def test_a_stream_has_a_usage_chunk_only_when_asked(client):
 def test_a_stream_tells_its_rounds_only_when_asked(client):
     assert not any("speculative" in chunk for chunk in chunks(chat(client, stream=True))[:-1])
     told = chunks(chat(client, stream=True, stream_options={"include_rounds": True}))[:-1]
-    rounds = [(chunk["choices"][0]["delta"]["content"], chunk["speculative"]) for chunk in told if "speculative" in chunk]
+    rounds = [(chunk["choices"][0]["delta"]["content"], chunk["speculative"])
+              for chunk in told if "speculative" in chunk]
     assert rounds == [("A", {"round": 0, "drafted": 0, "kept": 0, "pieces": ["A"]}),
                       ("bc", {"round": 1, "drafted": 4, "kept": 2, "pieces": ["b", "c", ""]}),
                       ("", {"round": 2, "drafted": 4, "kept": 0, "pieces": [""]})]  # a round without text is one too

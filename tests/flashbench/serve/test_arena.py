@@ -22,7 +22,8 @@ def test_the_root_leads_to_the_page_and_the_page_to_its_files(client):
     page = client.get("/")
     assert page.url.path == "/arena"
     linked = re.findall(r'(?:href|src)="(arena/[^"]+)"', page.text)
-    imported = {f"arena/{name}" for file in FOLDER.glob("*.js") for name in re.findall(r'from "./(.+?)"', file.read_text())}
+    imported = {f"arena/{name}" for file in FOLDER.glob("*.js")
+                for name in re.findall(r'from "./(.+?)"', file.read_text())}
     assert linked and imported
     for name in {*linked, *imported}:
         assert client.get(f"/{name}").status_code == 200, name

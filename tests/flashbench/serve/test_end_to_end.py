@@ -4,16 +4,22 @@ One server for the whole module. Its drafts are random, so nearly everything the
 rejected: what may not change is the text.
 """
 
+import json
 import time
+import urllib.request
 from base64 import b64encode
 from contextlib import closing
 
 import openai
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from flashbench.serve import serving
+from flashbench.serve.metrics import OUTCOMES, series
+from flashbench.serve.scrape import FILE
 from flashbench.settings import Settings
 from specflash.drafts.store import make_draft, save_draft
+from tests.browser import opened
 from tests.tiny import make_sample, picture, tiny_target
 
 pytestmark = pytest.mark.long(seconds=60)
@@ -31,8 +37,12 @@ def target(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def url(target, tmp_path_factory):
-    run = tmp_path_factory.mktemp("run")
+def run(tmp_path_factory):
+    return tmp_path_factory.mktemp("run")
+
+
+@pytest.fixture(scope="module")
+def url(target, run):
     settings = Settings.model_validate({
         "name": "test", "run": run, "dump": {"source": {"dataset": "llava-instruct"}}, "drafts": SHAPES,
         "bench": {"tasks": {"any": {"source": {"dataset": "photographs"}}}},
@@ -42,8 +52,11 @@ def url(target, tmp_path_factory):
     for name, shape in SHAPES.items():
         save_draft(make_draft(name, shape, target.width), settings.draft_folder(name), target.name,
                    target.fingerprint)
-    with serving(settings) as url:
-        yield url
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_metrics_report_interval_ms", "500")
+        with serving(settings) as url:
+            yield url
+    assert not (run / FILE).exists()
 
 
 @pytest.fixture(scope="module")
@@ -185,6 +198,48 @@ def test_a_client_that_times_out_on_a_whole_answer_stops_the_generation(client):
         ask(client.with_options(timeout=0.5), "eagle", max_tokens=LONG)
     ask(client, "eagle", max_tokens=1)
     assert health(client)["eagle"]["disconnected"] == before + 1
+
+
+def test_the_methods_race_in_the_arena(url, browser):
+    with opened(browser, url) as shown:
+        page = shown.page
+        page.wait_for_selector("#go:enabled")
+        page.fill("#tokens", "16")
+        page.click("#go")
+        page.wait_for_selector("#summary tbody tr", timeout=60_000)
+        texts = page.locator(".column .tokens").all_text_contents()
+        assert len(texts) == len(METHODS)
+        assert len(set(texts)) == 1
+        assert texts[0]
+        assert shown.complaints == []
+
+
+def test_prometheus_gets_series_for_every_query_of_the_board_and_the_rules(client, run):
+    for method in METHODS:
+        ask(client, method, temperature=1)  # random laws are alike enough for some tokens to be accepted
+    (group,) = json.loads((run / FILE).read_text())
+    address = f"http://{group['targets'][0]}/metrics"
+    deadline = time.monotonic() + 30
+    while series() - set(scraped := samples(address)) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    assert series() <= set(scraped)
+    for name in series():
+        for labels in scraped[name]:
+            assert labels["target"] == "llava-1.5"
+            assert labels["method"] in METHODS
+    drafting = scraped["ray_specflash_spec_decode_num_drafts_total"]
+    assert {labels["method"] for labels in drafting} == {"eagle", "specflash"}
+    assert {labels["outcome"] for labels in scraped["ray_specflash_requests_total"]} <= set(OUTCOMES)
+
+
+def samples(address: str) -> dict[str, list[dict[str, str]]]:
+    """Series name -> labels of each of its series."""
+    with urllib.request.urlopen(address, timeout=10) as answer:
+        families = text_string_to_metric_families(answer.read().decode())
+        found: dict[str, list[dict[str, str]]] = {}
+        for sample in (sample for family in families for sample in family.samples):
+            found.setdefault(sample.name, []).append(sample.labels)
+        return found
 
 
 def test_nothing_is_left_running(client):

@@ -60,7 +60,8 @@ def test_counters_of_a_finished_answer():
 
 def test_times_are_from_the_request_and_per_token_behind_the_first():
     assert decoded(*ANSWER).seen == {  # asked at 0, first token at 1, finished at 2
-        "time_to_first_token_seconds": [1], "e2e_request_latency_seconds": [2], "time_per_output_token_seconds": [1 / 6]}
+        "time_to_first_token_seconds": [1], "e2e_request_latency_seconds": [2],
+        "time_per_output_token_seconds": [1 / 6]}
 
 
 def test_vanilla_has_rounds_and_no_drafts():
