@@ -1,4 +1,4 @@
-"""Pictures of a run's report for the documents (of the arena: arena_pictures.py), taken in the browser that the tests use.
+"""Pictures of a run's report for the documents, taken in the browser that the tests use (arena_pictures.py: the arena's).
 
 python -m tests.pictures runs/demo docs/pictures
 

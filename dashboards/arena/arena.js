@@ -166,5 +166,5 @@ function replay() {
 
 function broken(error) {
   race = null;
-  say(`The page failed: ${error.message}`);
+  say(`Nothing was asked: ${error.message}`);
 }

@@ -32,7 +32,8 @@ export class Picture {
   async bytes() {
     if (this.value === "none") return null;
     if (this.value === "own") return this.own;
-    const response = await fetch(`arena/samples/${this.value}`);
+    const response = await fetch(`arena/samples/${this.value}`).catch(() => ({ ok: false }));
+    if (!response.ok) throw new Error("the server does not give its sample picture. Is it still running?");
     return { blob: await response.blob(), name: this.value, scaled: false };
   }
 
