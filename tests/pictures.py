@@ -1,4 +1,4 @@
-"""Pictures of a run's report for the documents, taken in the browser that the tests use (arena_pictures.py: the arena's).
+"""Pictures of a run's report for the documents, taken in the browser that the tests use (arena_pictures.py: arena).
 
 python -m tests.pictures runs/demo docs/pictures
 

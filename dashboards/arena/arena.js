@@ -26,7 +26,12 @@ async function start() {
   picture = new Picture(setup.samples, () => {});
   prefill(fromLink());
   one("#go").disabled = false;
-  one("#ask").addEventListener("submit", (event) => { event.preventDefault(); if (!race) go().catch(broken); });
+  one("#ask").addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (one("#go").disabled) return; // a race is on
+    one("#go").disabled = true;
+    go().catch((error) => say(`Nothing was asked: ${error.message}`)).finally(() => { one("#go").disabled = false; });
+  });
   one("#stop").addEventListener("click", () => race?.abort.abort());
   one("#replay").addEventListener("click", replay);
   document.addEventListener("keydown", (event) => {
@@ -162,9 +167,4 @@ function replay() {
     else requestAnimationFrame(step);
   };
   step();
-}
-
-function broken(error) {
-  race = null;
-  say(`Nothing was asked: ${error.message}`);
 }

@@ -140,7 +140,7 @@ def serve(config: Config = DEMO, overrides: Overrides = None,
     """Serve the methods side by side behind one OpenAI-compatible endpoint."""
     settings = load_settings(config, overrides or ())
     from flashbench.serve import run_serve
-    run_serve(settings, open_page=open_page)
+    run_serve(settings, True, open_page)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

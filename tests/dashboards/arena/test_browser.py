@@ -96,7 +96,7 @@ def test_one_after_another_nobody_waits_beside_another_and_side_by_side_all_do(a
     assert page.locator(".column[data-state=stopped]").count() == 3
     page.check("[value=together]")
     page.click("#go")
-    page.wait_for_function("document.querySelectorAll('.column[data-state=decoding]').length === 3")
+    page.locator(".column[data-state=decoding]").nth(2).wait_for()
     page.keyboard.press("Escape")
     page.wait_for_selector(READY)
     assert arena.complaints == [] or all("request failed" in one for one in arena.complaints)  # those that were stopped
@@ -209,7 +209,7 @@ def test_it_is_used_by_keyboard_alone(arena):
     page.wait_for_selector(OVER)
     page.click("#replay")
     assert page.evaluate("document.querySelectorAll('.round.later').length") > 0
-    page.wait_for_function("document.querySelectorAll('.round.later').length === 0")
+    page.locator(".round.later").first.wait_for(state="detached")
     assert arena.complaints == []
 
 
