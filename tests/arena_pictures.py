@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.browser import PHONE, launched
 from tests.pictures import small
 
-SHOTS = {"light": ((1280, 1290), 1, "header"), "phone": (PHONE, 2, "#race")}
+SHOTS = {"light": ((1280, 1290), 1, "body"), "phone": (PHONE, 2, "#race")}
 """Name -> window, pixels of a point, and the part of the page that is brought to its top."""
 LIMIT = 200_000
 PATIENCE = 300_000  # milliseconds for three answers

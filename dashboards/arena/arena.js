@@ -30,7 +30,10 @@ async function start() {
     event.preventDefault();
     if (one("#go").disabled) return; // a race is on
     one("#go").disabled = true;
-    go().catch((error) => say(`Nothing was asked: ${error.message}`)).finally(() => { one("#go").disabled = false; });
+    go().catch((error) => say(`Nothing was asked: ${error.message}`)).finally(() => {
+      one("#go").disabled = false;
+      if (document.activeElement === document.body) one("#go").focus({ preventScroll: true }); // not left with a hidden button
+    });
   });
   one("#stop").addEventListener("click", () => race?.abort.abort());
   one("#replay").addEventListener("click", replay);
@@ -112,10 +115,8 @@ function finish() {
   const { form, sent, body, runs, vanilla } = race;
   draw();
   race.lanes.draw();
-  const focused = document.activeElement === one("#stop");
   one("#stop").hidden = true;
   one("#go").hidden = false;
-  if (focused) one("#go").focus({ preventScroll: true });
   say(outcome(runs, vanilla));
   if (runs.some((run) => run.account)) {
     fill(one("#summary"), runs, vanilla);

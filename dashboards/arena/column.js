@@ -56,9 +56,9 @@ export class Column {
     const round = this.run.rounds[number];
     const drawn = make("span", "", { className: "round", title: told(round, number) });
     round.pieces.forEach((piece, place) => {
-      if (place < round.kept) return drawn.append(make("span", piece, { className: "kept" }));
-      const word = piece.trimStart(); // a line under a space would be a line under nothing
-      drawn.append(piece.slice(0, piece.length - word.length), make("span", word, { className: verdict(round) }));
+      const kind = place < round.kept ? "kept" : verdict(round);
+      const word = kind === "kept" && place > 0 ? piece : piece.trimStart(); // a mark on a space would be one on nothing
+      drawn.append(piece.slice(0, piece.length - word.length), make("span", word, { className: kind }));
     });
     return drawn;
   }

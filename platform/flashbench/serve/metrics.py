@@ -10,6 +10,8 @@ Every metric has the tags `method` and `target`, and those of its own; Ray Serve
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Thread
+from time import sleep
 from typing import Literal, Protocol
 
 from ray.serve import metrics
@@ -56,6 +58,7 @@ METRICS = {
 PREFIX = "specflash_"
 RAYS_PREFIX = "ray_"
 COMMON_TAGS = ("method", "target")
+REFRESH_SECONDS = 1.0
 
 
 class Recorder(Protocol):
@@ -65,12 +68,27 @@ class Recorder(Protocol):
 
 
 def ray_recorder(target: str) -> Recorder:
-    """Recorder of a Serve replica. Only inside one: Ray takes the replica's name from where it is called."""
+    """Recorder of a Serve replica. Only inside one: Ray takes the replica's name from where it is called.
+
+    Ray forgets a gauge that nobody sets for a while, and an idle server would look like none: a thread
+    sets them again.
+    """
     meters = {name: _meter(PREFIX + name, metric) for name, metric in METRICS.items()}
+    gauges: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
 
     def record(name: str, value: float, **tags: str) -> None:
-        meters[name](value, tags={"target": target, **tags})
+        tags = {"target": target, **tags}
+        if METRICS[name].kind == "gauge":
+            gauges[name, frozenset(tags.items())] = value
+        meters[name](value, tags=tags)
 
+    def refresh() -> None:
+        while True:
+            sleep(REFRESH_SECONDS)
+            for (name, tags), value in list(gauges.items()):
+                meters[name](value, tags=dict(tags))
+
+    Thread(target=refresh, daemon=True, name="gauges").start()
     return record
 
 

@@ -90,8 +90,10 @@ def test_one_after_another_nobody_waits_beside_another_and_side_by_side_all_do(a
     ask(page, "take your time")
     page.wait_for_selector(".column[data-method=vanilla][data-state=decoding]")
     assert page.locator(".column[data-state=waiting]").count() == 2
-    page.click("#stop")
+    assert page.evaluate("document.activeElement.id") == "stop"
+    page.keyboard.press("Enter")
     page.wait_for_selector(READY)
+    assert page.evaluate("document.activeElement.id") == "go"
     assert page.inner_text("#status") == "Stopped."
     assert page.locator(".column[data-state=stopped]").count() == 3
     page.check("[value=together]")
@@ -207,6 +209,7 @@ def test_it_is_used_by_keyboard_alone(arena):
     page.focus("#prompt")
     page.keyboard.press("Control+Enter")
     page.wait_for_selector(OVER)
+    assert page.evaluate("document.activeElement.id") == "prompt"  # nobody took the focus away
     page.click("#replay")
     assert page.evaluate("document.querySelectorAll('.round.later').length") > 0
     page.locator(".round.later").first.wait_for(state="detached")

@@ -223,6 +223,10 @@ def test_prometheus_gets_series_for_every_query_of_the_board_and_the_rules(clien
     while series() - set(scraped := samples(address)) and time.monotonic() < deadline:
         time.sleep(0.5)
     assert series() <= set(scraped)
+    time.sleep(2.5)  # Ray would have forgotten the gauges by now
+    scraped = samples(address)
+    for name in ("ray_specflash_num_requests_waiting", "ray_specflash_num_requests_running"):
+        assert {labels["method"] for labels in scraped[name]} == set(METHODS)
     for name in series():
         for labels in scraped[name]:
             assert labels["target"] == "llava-1.5"
