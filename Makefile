@@ -1,4 +1,5 @@
 # make demo [FAST=1]   the main job from end to end, on this machine
+# make arena [FAST=1]  serve a finished demo's methods, and a page to watch them race
 # make test            the whole test suite
 # make doctor          what this machine has, and what it lacks
 # make test-weights TARGET=llava-1.6 WEIGHTS=/folder   a target's real weights against transformers itself
@@ -21,10 +22,10 @@ SHOW := while read -r what name _; do case "$$what $$name" in \
 	  "Collecting "*) printf '%s ' "$${name%%[\[=<>~!;]*}";; \
 	esac; done
 
-.PHONY: help .venv demo test test-weights doctor
+.PHONY: help .venv demo arena test test-weights doctor
 
 help:
-	@sed -n 's/^# //p' Makefile | head -4
+	@sed -n 's/^# //p' Makefile | head -5
 
 .venv: $(INSTALLED)
 
@@ -43,6 +44,9 @@ $(INSTALLED): pyproject.toml constraints.txt
 
 demo: .venv
 	@$(BIN)/specflash demo --config $(CONFIG) $(FAST_OPTION)
+
+arena: .venv
+	@$(BIN)/specflash serve --config $(CONFIG) $(if $(FAST_OPTION),run=runs/demo-fast)
 
 test: .venv
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder

@@ -1,4 +1,4 @@
-"""Pictures of a run's report for the documents, taken in the browser that the tests use.
+"""Pictures of a run's report for the documents, taken in the browser that the tests use (arena_pictures.py: arena).
 
 python -m tests.pictures runs/demo docs/pictures
 
@@ -36,12 +36,12 @@ def take(run: Path, folder: Path) -> None:
             context.close()
 
 
-def small(png: bytes) -> bytes:
+def small(png: bytes, limit: int = LIMIT) -> bytes:
     """The same picture in 256 colours."""
     buffer = io.BytesIO()
     Image.open(io.BytesIO(png)).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(
         buffer, "PNG", optimize=True)
-    assert buffer.tell() < LIMIT, f"{buffer.tell()} bytes"
+    assert buffer.tell() < limit, f"{buffer.tell()} bytes"
     return buffer.getvalue()
 
 

@@ -21,6 +21,12 @@ def test_the_demo_is_short_where_it_was_asked_to_be(given, fast):
     assert ("--fast" in done.stdout) is fast
 
 
+@pytest.mark.parametrize(("given", "run"), [((), ""), (("FAST=1",), "run=runs/demo-fast")])
+def test_the_arena_is_that_of_the_demo_that_was_made(given, run):
+    (line,) = [line for line in dry("arena", *given).stdout.splitlines() if "specflash serve" in line]
+    assert line.split("demo.yaml")[1].strip() == run
+
+
 def test_what_is_neither_yes_nor_no_is_told():
     done = dry("demo", "FAST=perhaps")
     assert done.returncode == 2

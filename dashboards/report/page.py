@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from dashboards.report.colours import PHASES, colours
+from dashboards.colours import PALETTE, PHASES, colours
 from dashboards.report.cost import round_costs
 from dashboards.report.figures import Drawn, draw_figures
 from dashboards.report.gate import read_gate
@@ -38,7 +38,7 @@ def render_report(run_folder: Path, out_html: Path) -> None:
 def page_of(run: RunRecords, figures: Mapping[str, Drawn]) -> str:
     """The page's HTML, with those figures on it that are given."""
     return _environment().get_template("page.html.j2").render(
-        **_contents(run), figures=figures, style=Markup((FOLDER / "page.css").read_text(encoding="utf-8")),
+        **_contents(run), figures=figures, style=Markup(PALETTE + (FOLDER / "page.css").read_text(encoding="utf-8")),
         script=Markup((FOLDER / "page.js").read_text(encoding="utf-8")), data=_embedded(run.summary))
 
 

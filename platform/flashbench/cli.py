@@ -177,12 +177,14 @@ def compare(results: Annotated[list[Path], typer.Argument(
     _exit_unless(run_compare(results, tolerance, method, strict))
 
 
-@_verb("serve serve.port=8000", "nothing; answers on http://127.0.0.1:8000/v1 until interrupted")
-def serve(config: Config = DEMO, overrides: Overrides = None) -> None:
+@_verb("serve serve.port=8000", "RUN/prometheus_targets.json, as long as it runs;\n"
+       "answers on http://127.0.0.1:8000/v1, with a page to watch at /arena, until interrupted")
+def serve(config: Config = DEMO, overrides: Overrides = None,
+          open_page: Annotated[bool, typer.Option("--open", help="Show the arena in the browser.")] = False) -> None:
     """Serve the methods side by side behind one OpenAI-compatible endpoint."""
     settings = load_settings(config, overrides or ())
     from flashbench.serve import run_serve
-    run_serve(settings)
+    run_serve(settings, True, open_page)
 
 
 @_verb("load --url http://127.0.0.1:8000 load.requests=100", "RUN/load.json; exits with 1 when a law is broken")

@@ -78,16 +78,19 @@ def test_a_verb_calls_its_stage_once_with_the_resolved_settings(verb, stage):
     assert settings.train.epochs == 3
 
 
-def test_train_takes_several_drafts_and_demo_may_be_fast(stage):
-    trained, shown = stage("train"), stage("demo")
+def test_train_takes_several_drafts_demo_may_be_fast_and_serve_may_open_its_page(stage):
+    trained, shown, served = stage("train"), stage("demo"), stage("serve")
     exit_code("train", "-c", DEMO, "--draft", "eagle", "--draft", "specflash")
     exit_code("train", "-c", DEMO)
     exit_code("train", "-c", DEMO, "--drafts", "all")
     exit_code("train", "-c", DEMO, "--drafts", "eagle, specflash")
     exit_code("demo", "-c", DEMO, "--fast")
     exit_code("demo", "-c", DEMO)
+    exit_code("serve", "-c", DEMO, "--open")
+    exit_code("serve", "-c", DEMO)
     assert [drafts for _, drafts in trained] == [["eagle", "specflash"], None, None, ["eagle", "specflash"]]
     assert [fast for _, fast in shown] == [True, False]
+    assert [(blocking, opened) for _, blocking, opened in served] == [(True, True), (True, False)]
 
 
 @pytest.mark.parametrize("verb", ["verify", "bench"])

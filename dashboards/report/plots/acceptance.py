@@ -5,7 +5,7 @@ from collections import Counter
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from dashboards.report.colours import colours
+from dashboards.colours import colours
 from dashboards.report.lines import Record, title
 from dashboards.report.plots.base import Plot, cell_style, cells, drafting, per_cent, sentence
 from dashboards.report.records import RunRecords

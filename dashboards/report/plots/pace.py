@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dashboards.report.colours import PHASES
+from dashboards.colours import PHASES
 from dashboards.report.lines import Record, title
 from dashboards.report.plots.base import Plot, sentence
 from dashboards.report.records import RunRecords

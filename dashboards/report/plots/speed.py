@@ -3,7 +3,7 @@
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dashboards.report.colours import colours
+from dashboards.colours import colours
 from dashboards.report.cost import round_costs
 from dashboards.report.plots.base import Plot, around, drafting, note, sentence
 from dashboards.report.records import Record, RunRecords

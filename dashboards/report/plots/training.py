@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from dashboards.report.colours import colours
+from dashboards.colours import colours
 from dashboards.report.plots.base import Plot, per_cent, sentence
 from dashboards.report.records import Record, RunRecords
 from dashboards.report.rounding import decimal, percent

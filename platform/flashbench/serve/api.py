@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 import specflash
+from flashbench.serve.arena import arena_routes
 from flashbench.serve.chat import read_order
 from flashbench.serve.disconnect import unless_disconnected
 from flashbench.serve.events import Decoder, Event, Order, Refused, Started
@@ -42,6 +43,7 @@ def build_api(decoders: Mapping[str, Decoder], limits: ServeSettings, target: st
     gateway = Gateway(decoders, limits, target)
     api = FastAPI(title="SpecFLASH", version=specflash.__version__)
     api.include_router(gateway.routes())
+    api.include_router(arena_routes(list(decoders), limits, target))
     api.add_exception_handler(Refusal, _refused)
     api.add_exception_handler(ClientDisconnect, _left)
     api.add_exception_handler(HTTPException, _no_such_route)
@@ -90,7 +92,7 @@ class Gateway:
         started = await unless_disconnected(request.receive, _first(events))
         reply = Reply(asked.model, order)
         if asked.stream:
-            return _stream(reply.chunks(started, events, asked.include_usage), events)
+            return _stream(reply.chunks(started, events, asked.include_usage, asked.include_rounds), events)
         async with aclosing(events):
             return JSONResponse(await unless_disconnected(request.receive, reply.whole(started, events)))
 

@@ -14,8 +14,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from flashbench.serve.refusal import Refusal
 from specflash.errors import UserError
 
-OPEN = ("/healthz", "/version")
-"""Who watches a server needs no key for it."""
+OPEN = ("/healthz", "/version", "/", "/arena")
+"""Who watches a server needs no key for it; nor does who reads the arena's page, for the requests it sends do."""
 
 WRONG = Refusal(401, "this server wants an API key: send the header `Authorization: Bearer KEY` with the right one",
                 code="invalid_api_key")
@@ -39,7 +39,7 @@ class KeyDoor:
         self._app, self._key = app, f"Bearer {key}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in OPEN or self._opens(Headers(scope=scope)):
+        if scope["type"] != "http" or _is_open(scope["path"]) or self._opens(Headers(scope=scope)):
             await self._app(scope, receive, send)
         else:
             await JSONResponse(WRONG.body(), WRONG.status, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
@@ -47,3 +47,7 @@ class KeyDoor:
     def _opens(self, headers: Headers) -> bool:
         """In the same time whichever letter is wrong."""
         return compare_digest(headers.get("authorization", "").encode("latin-1"), self._key)
+
+
+def _is_open(path: str) -> bool:
+    return path in OPEN or path.startswith("/arena/")

@@ -43,7 +43,7 @@ def answer(target: Target, draft: Draft, order: Order, max_prompt_tokens: int) -
             pieces = words.push(ids)
             if words.stopped:
                 _end_early(decoding.generation, len(ids) - len(pieces))
-            yield _committed(decoding.generation, ids[:len(pieces)], "".join(pieces))
+            yield _committed(decoding.generation, ids[:len(pieces)], pieces)
             if words.stopped:
                 break
         text = words.finish()
@@ -57,10 +57,10 @@ def _end_early(done: Generation, excess: int) -> None:
         done.committed[-1] -= excess
 
 
-def _committed(done: Generation, ids: list[int], text: str) -> Committed:
+def _committed(done: Generation, ids: list[int], pieces: tuple[str, ...]) -> Committed:
     """The prefill's token comes before the first round, with nothing drafted."""
     drafted, kept = (done.drafted[-1], done.kept[-1]) if done.drafted else (0, 0)
-    return Committed(tuple(ids), text, drafted, kept)
+    return Committed(tuple(ids), "".join(pieces), drafted, kept, pieces)
 
 
 def _finished(done: Generation, text: str, finish: str) -> Finished:

@@ -40,12 +40,14 @@ class Committed:
     text     may be empty where a character is not complete yet
     drafted  tokens drafted this round
     kept     drafted tokens accepted, before cuts
+    pieces   `text` token by token; () where nobody cut it
     """
 
     ids: tuple[int, ...]
     text: str
     drafted: int
     kept: int
+    pieces: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,9 @@ from ray.serve.handle import DeploymentHandle
 from flashbench.serve.admission import Admission
 from flashbench.serve.api import build_api
 from flashbench.serve.api_key import KeyDoor, read_key
-from flashbench.serve.events import Event, Order
+from flashbench.serve.events import Decoder, Event, Order
+from flashbench.serve.metered import Metered
+from flashbench.serve.metrics import ray_recorder
 from flashbench.serve.refusal import Refusal
 from flashbench.settings import ServeSettings
 
@@ -53,8 +55,13 @@ class Ingress:
         self._limits, self._target = limits, target
         self._key = read_key(limits.api_key_env)
         self._closing = asyncio.Event()
-        self._decoders = {method: Admission(method, Remote(method, handle), limits.most_replicas, limits.max_queue,
-                                            self._closing) for method, handle in handles.items()}
+        record = ray_recorder(target)
+
+        def counted(method: str, handle: DeploymentHandle) -> Decoder:
+            admitted = Admission(method, Remote(method, handle), limits.most_replicas, limits.max_queue, self._closing)
+            return Metered(method, admitted, record)
+
+        self._decoders = {method: counted(method, handle) for method, handle in handles.items()}
 
     async def close(self) -> None:
         """Take nothing more, refuse what waits, and let what has begun go on."""

@@ -1,13 +1,16 @@
 """Events -> OpenAI's chat completion, whole or as server-sent chunks. It knows no model and no route.
 
 Beside OpenAI's fields an answer has `speculative`, the account of how it came about; a stream has
-it in the usage chunk (`stream_options: {"include_usage": true}`).
+it in the usage chunk (`stream_options: {"include_usage": true}`). With `{"include_rounds": true}` every
+chunk of text has one too, about its own round: which it was (0 is the prefill), how many tokens were drafted
+and kept, and the text token by token.
 """
 
 import json
 import time
 from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass, field
+from itertools import count
 from secrets import token_hex
 
 from flashbench.serve.events import Committed, Event, Finished, Order, Started
@@ -37,17 +40,19 @@ class Reply:
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": event.finish}
         return self._body("chat.completion", [choice]) | self._accounts(started, event)
 
-    async def chunks(self, started: Started, events: AsyncGenerator[Event, None],
-                     include_usage: bool) -> AsyncGenerator[str, None]:
+    async def chunks(self, started: Started, events: AsyncGenerator[Event, None], include_usage: bool,
+                     include_rounds: bool = False) -> AsyncGenerator[str, None]:
         """Server-sent events: role, text by rounds, finish reason, usage when asked for, [DONE].
 
         A failure in mid-stream becomes an error event and ends the stream without [DONE].
         """
         yield self._chunk({"role": "assistant", "content": ""}, None)
+        rounds = count()
         try:
             async for event in events:
-                if isinstance(event, Committed | Finished) and event.text:
-                    yield self._chunk({"content": event.text}, None)
+                detail = _round(next(rounds), event) if include_rounds and isinstance(event, Committed) else {}
+                if isinstance(event, Committed | Finished) and (event.text or detail):
+                    yield self._chunk({"content": event.text}, None, detail)
         except Refusal as refusal:
             yield _sse(refusal.body())
             return
@@ -56,9 +61,9 @@ class Reply:
             yield _sse(self._body("chat.completion.chunk", []) | self._accounts(started, event))
         yield DONE
 
-    def _chunk(self, delta: Json, finish: str | None) -> str:
+    def _chunk(self, delta: Json, finish: str | None, detail: Json | None = None) -> str:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return _sse(self._body("chat.completion.chunk", [choice]))
+        return _sse(self._body("chat.completion.chunk", [choice]) | (detail or {}))
 
     def _body(self, kind: str, choices: Iterable[Json]) -> Json:
         return {"id": self.id, "object": kind, "created": self.created, "model": self.method,
@@ -77,6 +82,10 @@ class Reply:
                 "accept_length": accept_length([account]).pooled if account.passes else None,
                 "accepted_by_round": finished.kept, "committed_by_round": finished.committed,
                 "seconds": {phase: round(spent, 6) for phase, spent in finished.seconds.items()}}
+
+
+def _round(number: int, event: Committed) -> Json:
+    return {"speculative": {"round": number, "drafted": event.drafted, "kept": event.kept, "pieces": event.pieces}}
 
 
 def _sse(body: Json) -> str:

@@ -3,6 +3,7 @@
 import logging
 import re
 import time
+import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from flashbench.serve.app import application
 from flashbench.serve.layout import LAST_WORDS_S, cpus_needed, gpus_needed
 from flashbench.serve.plan import check_memory, show_plan
 from flashbench.serve.preflight import check_methods, free_port
+from flashbench.serve.scrape import listed
 from flashbench.serve.signals import ending_on_sigterm, wait_for_interrupt
 from flashbench.settings import ServeSettings, Settings
 from specflash.errors import UserError
@@ -44,11 +46,12 @@ class Served:
     stop: Callable[[], None]
 
 
-def run_serve(settings: Settings, blocking: bool = True) -> Served | None:
+def run_serve(settings: Settings, blocking: bool = True, open_page: bool = False) -> Served | None:
     """Serve every method of `settings.serve.methods` behind one OpenAI-compatible endpoint.
 
-    blocking  True: until Ctrl-C or SIGTERM, then end what was started here. False: return as soon
-              as it answers; the caller ends it
+    blocking   True: until Ctrl-C or SIGTERM, then end what was started here. False: return as soon
+               as it answers; the caller ends it
+    open_page  show the arena in this machine's browser, where blocking
 
     When it ends, running answers are finished for up to `serve.drain_s`; what waits gets 503.
 
@@ -60,6 +63,8 @@ def run_serve(settings: Settings, blocking: bool = True) -> Served | None:
         return Served(stack.enter_context(serving(settings)), stack.close)
     with serving(settings) as url:
         _announce(settings, url)
+        if open_page and not webbrowser.open(f"{url}/arena"):
+            note("no browser could be started here")
         wait_for_interrupt()
         note("stopping: running answers are finished first; Ctrl-C again cuts them")
     return None
@@ -82,7 +87,9 @@ def serving(settings: Settings) -> Iterator[str]:
         logging.getLogger("ray.serve").setLevel(logging.WARNING)  # of this process; `start` has set it to more
         try:
             _deploy(settings)
-            yield url_of(settings.serve.host, port)
+            with listed(settings.run) as endpoints:
+                note(f"metrics for Prometheus: {', '.join(f'http://{one}/metrics' for one in endpoints)}")
+                yield url_of(settings.serve.host, port)
         finally:
             _withdraw(settings.serve)
 
@@ -119,5 +126,6 @@ def _withdraw(limits: ServeSettings) -> None:
 
 def _announce(settings: Settings, url: str) -> None:
     say(f"serving {settings.target.name} on {url}/v1 · models: {', '.join(settings.serve.methods)}")
+    say(f"the arena, to watch them race: {url}/arena")
     say(EXAMPLE.format(url=url, model=settings.serve.methods[-1]))
     note("Ctrl-C stops it")

@@ -97,7 +97,10 @@ class Message(Part):
 
 
 class StreamOptions(Part):
+    """`include_rounds` is an extension: every chunk of text then tells which round made it, token by token."""
+
     include_usage: bool = False
+    include_rounds: bool = False
     include_obfuscation: bool = False
 
 
@@ -119,6 +122,10 @@ class ChatRequest(Part):
     @property
     def include_usage(self) -> bool:
         return self.stream_options is not None and self.stream_options.include_usage
+
+    @property
+    def include_rounds(self) -> bool:
+        return self.stream_options is not None and self.stream_options.include_rounds
 
 
 def parse_request(body: bytes) -> ChatRequest:

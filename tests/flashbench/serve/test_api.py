@@ -16,7 +16,8 @@ from tests.tiny import picture
 LIMITS = ServeSettings(max_new_tokens=64, max_body_mb=1)
 HELLO = [{"role": "user", "content": "Hello"}]
 SECONDS = {"prefill": 0.5, "draft": 0.25}
-ANSWER = (Started(7), Committed((5,), "A", 0, 0), Committed((6, 7, 8), "bc", 4, 2), Committed((9,), "", 4, 0),
+ANSWER = (Started(7), Committed((5,), "A", 0, 0, ("A",)), Committed((6, 7, 8), "bc", 4, 2, ("b", "c", "")),
+          Committed((9,), "", 4, 0, ("",)),
           Finished("é", "stop", (2, 0), (4, 4), (3, 1), SECONDS))
 
 
@@ -90,6 +91,17 @@ def test_a_stream_is_role_text_by_rounds_finish_usage_done(client):
 
 def test_a_stream_has_a_usage_chunk_only_when_asked(client):
     assert not any("usage" in chunk for chunk in chunks(chat(client, stream=True))[:-1])
+
+
+def test_a_stream_tells_its_rounds_only_when_asked(client):
+    assert not any("speculative" in chunk for chunk in chunks(chat(client, stream=True))[:-1])
+    told = chunks(chat(client, stream=True, stream_options={"include_rounds": True}))[:-1]
+    rounds = [(chunk["choices"][0]["delta"]["content"], chunk["speculative"])
+              for chunk in told if "speculative" in chunk]
+    assert rounds == [("A", {"round": 0, "drafted": 0, "kept": 0, "pieces": ["A"]}),
+                      ("bc", {"round": 1, "drafted": 4, "kept": 2, "pieces": ["b", "c", ""]}),
+                      ("", {"round": 2, "drafted": 4, "kept": 0, "pieces": [""]})]  # a round without text is one too
+    assert [chunk["choices"][0]["delta"].get("content") for chunk in told][-2] == "é"
 
 
 def test_the_order_reaches_the_method_that_was_named(client, decoders):

@@ -33,6 +33,7 @@ def test_events_tell_the_same_story_as_generate(target, draft):
     assert all(isinstance(event, Committed) for event in rounds)
     assert [token for event in rounds for token in event.ids] == expected.ids
     assert "".join(event.text for event in [*rounds, finished]) == target.decode(expected.ids)
+    assert all("".join(event.pieces) == event.text and len(event.pieces) == len(event.ids) for event in rounds)
     assert isinstance(finished, Finished)
     assert (finished.finish, finished.committed) == (expected.finish, tuple(expected.committed))
 

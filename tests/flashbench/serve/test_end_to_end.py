@@ -10,19 +10,24 @@ import os
 import signal
 import threading
 import time
+import urllib.request
 from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import openai
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from flashbench.load import run_load
 from flashbench.load.memory import server_processes
 from flashbench.serve import Served, run_serve
 from flashbench.serve import run as serve_run
+from flashbench.serve.metrics import OUTCOMES, series
+from flashbench.serve.scrape import FILE
 from flashbench.settings import LoadSettings, Settings
 from specflash.drafts.store import make_draft, save_draft
+from tests.browser import opened
 from tests.tiny import make_sample, picture, tiny_target
 
 pytestmark = pytest.mark.long(seconds=120)
@@ -59,11 +64,12 @@ def settings(target, tmp_path_factory):
 @pytest.fixture(scope="module")
 def served(settings):
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in ({KEY_NAME: KEY} | QUICK_AUTOSCALER).items():
+        for name, value in ({KEY_NAME: KEY, "RAY_metrics_report_interval_ms": "500"} | QUICK_AUTOSCALER).items():
             patch.setenv(name, value)
         served = run_serve(settings, blocking=False)
         yield served
         served.stop()
+    assert not (settings.run / FILE).exists()
 
 
 @pytest.fixture(scope="module")
@@ -249,6 +255,51 @@ def test_a_small_load_breaks_no_law(client, served, settings, capsys):
     assert result["ends"]["bad"] == {"refused": 3}
     assert len(result["memory"]) >= 5  # proxy, controller, ingress, replicas
     assert result["overhead"]["http_s"] > result["overhead"]["in_process_s"] > 0
+def test_the_methods_race_in_the_arena(served, browser):
+    with opened(browser, served.url) as shown:
+        page = shown.page
+        page.wait_for_selector("#go:enabled")
+        page.fill("#tokens", "16")
+        page.evaluate("key => { document.querySelector('#key').value = key; }", KEY)  # shown after a 401
+        page.click("#go")
+        page.wait_for_selector("#summary tbody tr", timeout=60_000)
+        texts = page.locator(".column .tokens").all_text_contents()
+        assert len(texts) == len(METHODS)
+        assert len(set(texts)) == 1
+        assert texts[0]
+        assert shown.complaints == []
+
+
+def test_prometheus_gets_series_for_every_query_of_the_board_and_the_rules(client, settings):
+    for method in METHODS:
+        ask(client, method, temperature=1)  # random laws are alike enough for some tokens to be accepted
+    (group,) = json.loads((settings.run / FILE).read_text())
+    address = f"http://{group['targets'][0]}/metrics"
+    deadline = time.monotonic() + 30
+    while series() - set(scraped := samples(address)) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    assert series() <= set(scraped)
+    time.sleep(2.5)  # Ray would have forgotten the gauges by now
+    scraped = samples(address)
+    for name in ("ray_specflash_num_requests_waiting", "ray_specflash_num_requests_running"):
+        assert {labels["method"] for labels in scraped[name]} == set(METHODS)
+    for name in series():
+        for labels in scraped[name]:
+            assert labels["target"] == "llava-1.5"
+            assert labels["method"] in METHODS
+    drafting = scraped["ray_specflash_spec_decode_num_drafts_total"]
+    assert {labels["method"] for labels in drafting} == {"eagle", "specflash"}
+    assert {labels["outcome"] for labels in scraped["ray_specflash_requests_total"]} <= set(OUTCOMES)
+
+
+def samples(address: str) -> dict[str, list[dict[str, str]]]:
+    """Series name -> labels of each of its series."""
+    with urllib.request.urlopen(address, timeout=10) as answer:
+        families = text_string_to_metric_families(answer.read().decode())
+        found: dict[str, list[dict[str, str]]] = {}
+        for sample in (sample for family in families for sample in family.samples):
+            found.setdefault(sample.name, []).append(sample.labels)
+        return found
 
 
 def test_nothing_is_left_running(client):

@@ -46,7 +46,17 @@ def test_a_signal_ends_it_cleanly_and_the_handlers_are_as_before(settings, state
     assert signal.getsignal(number) is before
     shown = capsys.readouterr().out
     assert "http://127.0.0.1:1234/v1 · models: vanilla, eagle, specflash" in shown
+    assert "http://127.0.0.1:1234/arena" in shown
     assert "curl http://127.0.0.1:1234/v1/chat/completions" in shown
+
+
+def test_the_arena_is_opened_where_that_was_asked_for(settings, states, monkeypatch):
+    opened = []
+    monkeypatch.setattr(run.webbrowser, "open", lambda url: opened.append(url) or True)
+    monkeypatch.setattr(run, "_wait_for_interrupt", lambda: None)
+    run.run_serve(settings)
+    run.run_serve(settings, open_page=True)
+    assert opened == ["http://127.0.0.1:1234/arena"]
 
 
 def test_without_blocking_the_caller_ends_it(settings, states):

@@ -1,10 +1,14 @@
-"""Which colour means what, on the page and in every figure: one per method, one per phase. It draws nothing.
+"""Which colour means what, on every page and in every figure: one per method, one per phase. It draws nothing.
 
 Each stands out on white and on the dark page (at least 3 : 1), and no two methods look alike to
-colour-blind eyes (`tests/dashboards/report/test_colours.py`).
+colour-blind eyes (`tests/dashboards/test_colours.py`).
 """
 
 from collections.abc import Sequence
+from pathlib import Path
+
+PALETTE = Path(__file__).with_name("palette.css").read_text(encoding="utf-8")
+"""The pages' own colours, light and dark, and their typefaces: custom properties of CSS."""
 
 METHODS = {"vanilla": "#84888f", "specflash": "#0f7fc0", "eagle": "#d97a08",
            "medusa": "#6950e5", "text-only": "#b28a62", "ngram": "#e51639"}

@@ -5,7 +5,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from dashboards.report.colours import METHODS, PHASES, SPARE, colours
+from dashboards.colours import METHODS, PHASES, SPARE, colours
 from tests.dashboards.report.contrast import contrast, linear
 
 PAGES = {"light": "#ffffff", "dark": "#1b1f25"}
