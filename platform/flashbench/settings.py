@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 
+from flashbench.ab_settings import AbSettings
+from flashbench.section import Section
 from flashbench.tree import overridden, read_tree
 from flashbench.values import AtHome, Auto, ControlName, Cpus, Gpus, Seed, Temperature, Threads, each_once
 from specflash.catalogue import nearest
 from specflash.errors import UserError
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class TargetSettings(Section):
@@ -199,6 +197,7 @@ class ServeSettings(Section):
     max_pixels: int = Field(32_000_000, ge=1, description="of all pictures of one request")
     max_pictures: int = Field(8, ge=1)
     max_prompt_tokens: int = Field(4096, ge=1)
+    ab: AbSettings = AbSettings()
 
 
 class Settings(Section):
@@ -209,7 +208,7 @@ class Settings(Section):
     target: TargetSettings = TargetSettings()
     scenes: ScenesSettings = ScenesSettings()
     dump: DumpSettings
-    drafts: dict[str, dict[str, Any]] = {"eagle": {}, "specflash": {}}
+    drafts: dict[str, dict[str, Any]] = Field({"eagle": {}, "specflash": {}})
     train: TrainSettings = TrainSettings()
     verify: VerifySettings = VerifySettings()
     bench: BenchSettings

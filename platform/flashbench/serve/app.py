@@ -33,8 +33,9 @@ def application(settings: Settings) -> Application:
     replicas = Method.options(num_replicas=serve.replicas, ray_actor_options={
         "num_cpus": serve.cpus_per_replica, "num_gpus": serve.gpus_per_replica})
     handles = {method: replicas.options(name=method).bind(method, settings) for method in serve.methods}
-    ingress = Ingress.options(ray_actor_options={"num_cpus": INGRESS_CPUS})
-    return ingress.bind(serve, settings.target.name, handles)
+    ingress = Ingress.options(ray_actor_options={"num_cpus": INGRESS_CPUS},
+                              user_config=serve.ab.model_dump(mode="json"))
+    return ingress.bind(settings, handles)
 
 
 def cpus_needed(serve: ServeSettings) -> float:

@@ -87,7 +87,7 @@ CONVERSATIONS = {
 
 
 def test_models_are_the_methods(client):
-    assert [model.id for model in client.models.list()] == list(METHODS)
+    assert [model.id for model in client.models.list()] == [*METHODS, "auto"]
 
 
 @pytest.mark.parametrize("messages", CONVERSATIONS.values(), ids=CONVERSATIONS)
@@ -165,7 +165,7 @@ def test_an_unknown_model_is_404_and_lists_the_known(client):
     with pytest.raises(openai.NotFoundError) as caught:
         ask(client, "specflush")
     assert caught.value.body["message"] == (
-        "unknown model `specflush` (did you mean `specflash`?); known: vanilla, eagle, specflash")
+        "unknown model `specflush` (did you mean `specflash`?); known: vanilla, eagle, specflash, auto")
 
 
 @pytest.mark.parametrize("method", ["vanilla", "specflash"])
