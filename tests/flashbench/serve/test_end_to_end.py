@@ -4,10 +4,12 @@ One server for the whole module. Its drafts are random, so nearly everything the
 rejected: what may not change is the text.
 """
 
+import json
 import time
 from base64 import b64encode
 from contextlib import closing
 
+import httpx
 import openai
 import pytest
 
@@ -31,10 +33,14 @@ def target(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def url(target, tmp_path_factory):
-    run = tmp_path_factory.mktemp("run")
+def run_folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("run")
+
+
+@pytest.fixture(scope="module")
+def url(target, run_folder):
     settings = Settings.model_validate({
-        "name": "test", "run": run, "dump": {"source": {"dataset": "llava-instruct"}}, "drafts": SHAPES,
+        "name": "test", "run": run_folder, "dump": {"source": {"dataset": "llava-instruct"}}, "drafts": SHAPES,
         "bench": {"tasks": {"any": {"source": {"dataset": "photographs"}}}},
         "target": {"name": target.name, "weights": target.model.name_or_path, "device": "cpu"},
         "serve": {"port": 0, "methods": METHODS, "cpus_per_replica": 0.3, "max_new_tokens": LONG,
@@ -75,6 +81,17 @@ def seconds(call) -> float:
 
 def health(client) -> dict:
     return client.get("http://" + client.base_url.netloc.decode() + "/healthz", cast_to=dict)["methods"]
+
+
+def call(url: str, method: str, path: str, **body) -> dict:
+    return httpx.request(method, url + path, json=body or None, timeout=60).raise_for_status().json()
+
+
+def wait_until(true, seconds: float = 30) -> None:
+    give_up_at = time.monotonic() + seconds
+    while not true() and time.monotonic() < give_up_at:
+        time.sleep(0.05)
+    assert true()
 
 
 CONVERSATIONS = {
@@ -185,6 +202,25 @@ def test_a_client_that_times_out_on_a_whole_answer_stops_the_generation(client):
         ask(client.with_options(timeout=0.5), "eagle", max_tokens=LONG)
     ask(client, "eagle", max_tokens=1)
     assert health(client)["eagle"]["disconnected"] == before + 1
+
+
+def test_auto_answers_by_one_of_the_methods_and_a_campaign_pairs_it_with_another(client, url, run_folder):
+    """Shadows run on other replicas, after the answers; the campaign is on disk when it is over."""
+    assert call(url, "PUT", "/ab/weights", weights={"vanilla": 1, "specflash": 1})["shares"]["eagle"] == 0
+    call(url, "PUT", "/ab/campaign", name="first", methods=["vanilla", "specflash"], max_pairs=7)
+    answers = []
+    for number in range(7):
+        answers.append(ask(client, "auto", asked(f"What is {number}?", ()), user=f"user {number}", max_tokens=6))
+        wait_until(lambda: call(url, "GET", "/ab/stats")["shadows"]["paired"] == len(answers))
+    assert {answer.model for answer in answers} == {answer.speculative["method"] for answer in answers} == {
+        "vanilla", "specflash"}
+    (line,) = call(url, "GET", "/ab/stats")["pairs"]
+    assert (line["method"], line["baseline"], line["pairs"], line["timed"]) == ("specflash", "vanilla", 7, 7)
+    low, high = line["speedup_decode"]["interval"]
+    assert low <= line["speedup_decode"]["value"] <= high
+    assert line["accept_length"]["vanilla"]["value"] == line["identical_share"]["value"] == 1
+    ended = json.loads((run_folder / "ab" / "first" / "campaign.json").read_text())
+    assert (ended["ended"], ended["result"]["speedup_decode"]) == ("most pairs", line["speedup_decode"])
 
 
 def test_nothing_is_left_running(client):

@@ -29,6 +29,7 @@ class Campaign:
     looks: list[Json] = field(default_factory=list)
     ended: str | None = None
     ended_at: float | None = None
+    _latest: Json | None = None
 
     def other(self, method: str) -> str | None:
         """Who decodes a second time what `method` has answered; None where it is not of the campaign."""
@@ -42,9 +43,14 @@ class Campaign:
         self.pairs.append(pair)
         looked = is_look(len(self.pairs)) or len(self.pairs) >= self.rule.max_pairs
         if looked:
-            self.looks.append(line(self.pairs))
+            self._latest = line(self.pairs)
+            self.looks.append(self._latest)
             self._end(verdict(self.rule, self.looks[-1]["speedup_decode"], len(self.pairs)), now)
         return looked
+
+    def known_of(self, pairs: int) -> bool:
+        """The statistics of so many pairs are computed already."""
+        return pairs == (0 if self._latest is None else self._latest["pairs"])
 
     def check_time(self, now: float) -> None:
         self._end(OUT_OF_TIME if now - self.started_at >= self.rule.max_seconds else None, now)
@@ -53,9 +59,11 @@ class Campaign:
         self._end(BY_HAND, now)
 
     def told(self) -> Json:
-        """What `GET /ab/campaign` and campaign.json say; computes the statistics of all its pairs."""
+        """What `GET /ab/campaign` and campaign.json say; may have to compute the statistics of all its pairs."""
         pairs = list(self.pairs)  # more may come meanwhile
-        result = line(pairs) if pairs else None
+        if not self.known_of(len(pairs)):
+            self._latest = line(pairs)
+        result = self._latest
         return {"name": self.name, "baseline": self.methods[0], "method": self.methods[1], "wanted": asdict(self.rule),
                 "started_at": self.started_at, "ended": self.ended, "ended_at": self.ended_at,
                 "reached": self.ended == ENOUGH, "pairs": len(pairs),

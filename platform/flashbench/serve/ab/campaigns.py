@@ -5,7 +5,8 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ class Campaigns:
         self._folder, self._methods, self._company, self._flush = folder, methods, company, flush
         self._one_by_one = asyncio.Lock()
         self._flushing: asyncio.Task[None] | None = None
-        self._flushed_at = 0.0
+        self._flushed_at = -inf
         self._alarm: asyncio.Task[None] | None = None
         self._settled = False
         self.untold: Sequence[str] = ()
@@ -61,6 +62,7 @@ class Campaigns:
                               "name", "campaign_exists")
             self.current = Campaign(name, baseline_first(*methods, self._methods), rule, time.time())
             self._ledger, self.untold, self._settled = Ledger(self._folder / name), (), False
+            self._flushed_at = -inf
             await asyncio.to_thread(self._ledger.write, self.current)
             self._alarm = asyncio.create_task(self._look_at_the_clock(self.current))
         return await self.told()
@@ -90,7 +92,7 @@ class Campaigns:
 
     async def told(self) -> Json:
         campaign = self._there()
-        with self._company.working():
+        with nullcontext() if campaign.known_of(len(campaign.pairs)) else self._company.working():
             told = await asyncio.to_thread(campaign.told)
         return told | {"untold": list(self.untold)}
 

@@ -86,11 +86,11 @@ class Live:
                         answer.take(event)
                         yield event
             answer.alone = work.alone
-            if second is not None and answer.account is not None:
+            if second is not None and answer.account is not None and not second.done():  # a shadow may be over by now
                 second.set_result(answer)
         finally:
-            if second is not None and not second.done():
-                second.cancel()
+            if second is not None:
+                second.cancel()  # without an answer; else it has no effect
 
     @property
     def shadows(self) -> dict[str, int]:
