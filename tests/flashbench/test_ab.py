@@ -78,7 +78,7 @@ def test_status_shows_the_campaign_and_every_two_methods(server, capsys):
     assert run("status", "--url", server.url) == 0
     shown = capsys.readouterr().out
     assert "campaign first: going on; 8 pairs, interval 0 % wide, 10 % wanted, about 20 prompts in all" in shown
-    assert "2 more prompts" in shown
+    assert "2 more needed" in shown
     assert "shadows: 4 paired, 2 gave way" in shown
 
 

@@ -4,6 +4,7 @@
     decode · relay · method    an Order        -> events, from a thread of a replica
     text · reply               events          -> OpenAI's completion, or its stream of chunks
     api · disconnect · ingress the HTTP routes, and where Ray Serve runs them
+    ab/                        who answers `auto`, and decoders compared on live requests
     app · preflight · run      the application, and `specflash serve`
 """
 

@@ -86,8 +86,9 @@ def _length(rows: Sequence[Row]) -> Json:
 
 def _positions(rows: Sequence[Row]) -> list[Json]:
     """Per position of the draft: the share of the rounds that drafted it where it and all before were kept."""
-    joint, ends = accept_length(rows).joint, position_intervals(rows)
+    joint = accept_length(rows).joint
     drafting = [len({row.prompt for row in rows if max(row.drafted, default=0) > place}) for place in range(len(joint))]
+    ends = position_intervals(rows) if max(drafting, default=0) >= FEWEST else (None,) * len(joint)
     return [figure(prompts, lambda share=share: share, lambda end=end: end)
             for prompts, share, end in zip(drafting, joint, ends, strict=True)]
 
