@@ -9,7 +9,6 @@ import time
 from base64 import b64encode
 from contextlib import closing
 
-import httpx
 import openai
 import pytest
 
@@ -79,12 +78,16 @@ def seconds(call) -> float:
     return time.monotonic() - started
 
 
+def get(client, path: str) -> dict:
+    return client.get("http://" + client.base_url.netloc.decode() + path, cast_to=dict)
+
+
+def put(client, path: str, **body) -> dict:
+    return client.put("http://" + client.base_url.netloc.decode() + path, body=body, cast_to=dict)
+
+
 def health(client) -> dict:
-    return client.get("http://" + client.base_url.netloc.decode() + "/healthz", cast_to=dict)["methods"]
-
-
-def call(url: str, method: str, path: str, **body) -> dict:
-    return httpx.request(method, url + path, json=body or None, timeout=60).raise_for_status().json()
+    return get(client, "/healthz")["methods"]
 
 
 def wait_until(true, seconds: float = 30) -> None:
@@ -204,17 +207,17 @@ def test_a_client_that_times_out_on_a_whole_answer_stops_the_generation(client):
     assert health(client)["eagle"]["disconnected"] == before + 1
 
 
-def test_auto_answers_by_one_of_the_methods_and_a_campaign_pairs_it_with_another(client, url, run_folder):
+def test_auto_answers_by_one_of_the_methods_and_a_campaign_pairs_it_with_another(client, run_folder):
     """Shadows run on other replicas, after the answers; the campaign is on disk when it is over."""
-    assert call(url, "PUT", "/ab/weights", weights={"vanilla": 1, "specflash": 1})["shares"]["eagle"] == 0
-    call(url, "PUT", "/ab/campaign", name="first", methods=["vanilla", "specflash"], max_pairs=7)
+    assert put(client, "/ab/weights", weights={"vanilla": 1, "specflash": 1})["shares"]["eagle"] == 0
+    put(client, "/ab/campaign", name="first", methods=["vanilla", "specflash"], max_pairs=7)
     answers = []
     for number in range(7):
         answers.append(ask(client, "auto", asked(f"What is {number}?", ()), user=f"user {number}", max_tokens=6))
-        wait_until(lambda: call(url, "GET", "/ab/stats")["shadows"]["paired"] == len(answers))
+        wait_until(lambda: get(client, "/ab/stats")["shadows"]["paired"] == len(answers))
     assert {answer.model for answer in answers} == {answer.speculative["method"] for answer in answers} == {
         "vanilla", "specflash"}
-    (line,) = call(url, "GET", "/ab/stats")["pairs"]
+    (line,) = get(client, "/ab/stats")["pairs"]
     assert (line["method"], line["baseline"], line["pairs"], line["timed"]) == ("specflash", "vanilla", 7, 7)
     low, high = line["speedup_decode"]["interval"]
     assert low <= line["speedup_decode"]["value"] <= high
