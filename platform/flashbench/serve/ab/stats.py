@@ -7,6 +7,7 @@ they are not independent. A figure whose interval cannot be known yet is null an
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from flashbench.serve.ab.pairs import Pair, Pairs, Tally
@@ -89,8 +90,13 @@ def _positions(rows: Sequence[Row]) -> list[Json]:
     joint = accept_length(rows).joint
     drafting = [len({row.prompt for row in rows if max(row.drafted, default=0) > place}) for place in range(len(joint))]
     ends = position_intervals(rows) if max(drafting, default=0) >= FEWEST else (None,) * len(joint)
-    return [figure(prompts, lambda share=share: share, lambda end=end: end)
-            for prompts, share, end in zip(drafting, joint, ends, strict=True)]
+    return [figure(prompts, lambda share=share: share, partial(_around, share, prompts, end))
+            for share, prompts, end in zip(joint, drafting, ends, strict=True)]
+
+
+def _around(share: float, prompts: int, bootstrapped: Interval) -> Interval:
+    """What was always so, or never, in a few prompts is no certainty, as which the bootstrap takes it."""
+    return share_interval(int(share) * prompts, prompts) if share in (0, 1) else bootstrapped
 
 
 def _identity(pairs: Sequence[Pair]) -> Json:

@@ -68,6 +68,11 @@ def test_prompts_that_were_ever_answered_otherwise_are_not_identical():
     assert found["differences"] == {"real": 1}
 
 
+def test_a_position_that_was_never_kept_may_still_be():
+    never = line([pair(number) for number in range(10)])["acceptance_by_position"]["specflash"][3]
+    assert never == {"value": 0, "interval": [0, pytest.approx(0.2775, abs=1e-4)], "prompts": 10, "more": 0}
+
+
 def test_of_equal_answers_alone_the_share_is_still_uncertain():
     share = line([pair(number) for number in range(10)])["identical_share"]
     assert share["value"] == 1
