@@ -6,20 +6,17 @@ from typing import Any
 
 import ray
 from fastapi import FastAPI
-from pydantic import ValidationError
 from ray import serve
 from ray.exceptions import RayError
 from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
 
-from flashbench.ab_settings import AbSettings
 from flashbench.serve.ab.live import Live, Place
 from flashbench.serve.api import build_api
 from flashbench.serve.events import Event, Order
 from flashbench.serve.refusal import Refusal
-from flashbench.settings import Settings, explain
+from flashbench.settings import Settings
 from flashbench.track import log_campaign
-from specflash.errors import UserError
 
 log = logging.getLogger("ray.serve")
 
@@ -60,11 +57,8 @@ class Ingress:
         self._live = Live(self._decoders, settings.serve.ab, place)
 
     def reconfigure(self, user_config: dict[str, Any]) -> None:
-        """Takes effect with the next request; no replica restarts. Raises UserError, and keeps what there was."""
-        try:
-            self._live.configure(AbSettings.model_validate(user_config))
-        except ValidationError as error:
-            raise UserError(explain(error, AbSettings, "user_config")) from None
+        """Takes effect with the next request; no replica restarts."""
+        self._live.reconfigure(user_config)
 
     def __serve_build_asgi_app__(self) -> FastAPI:
         return build_api(self._decoders, self._settings.serve, self._settings.target.name, self._live)

@@ -9,6 +9,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from pydantic import ValidationError
+
 from flashbench.ab_settings import AbSettings
 from flashbench.serve.ab.campaigns import Campaigns, Flush
 from flashbench.serve.ab.company import Company
@@ -17,6 +19,8 @@ from flashbench.serve.ab.route import AUTO, check_served, full_weights, pick
 from flashbench.serve.ab.shadow import Shadows
 from flashbench.serve.ab.stats import difference, told
 from flashbench.serve.events import Decoder, Event, Order, Started
+from flashbench.settings import explain
+from specflash.errors import UserError, one_line
 
 log = logging.getLogger("ray.serve")
 Json = dict[str, Any]
@@ -35,7 +39,7 @@ class Live:
 
     def __init__(self, decoders: Mapping[str, Decoder], settings: AbSettings, place: Place,
                  chance: Random | None = None):
-        self._decoders, self.methods = decoders, list(decoders)
+        self.decoders, self.methods = decoders, list(decoders)
         self._chance = Random() if chance is None else chance
         self._company = Company()
         self._shadows = Shadows(decoders, self._company, self._pair)
@@ -43,6 +47,7 @@ class Live:
         self._stats: tuple[int, list[Json]] = (0, [])
         self._seen = 0
         self.pairs = Pairs(settings.keep_pairs)
+        self._refused: str | None = None
         self.configure(settings)
 
     def configure(self, settings: AbSettings) -> None:
@@ -55,15 +60,29 @@ class Live:
             check_served(settings.shadow.method, self.methods, "shadow.method")
         self._settings, self._weights = settings, weights
 
+    def reconfigure(self, user_config: Mapping[str, Any]) -> None:
+        """What a deploy brings. A wrong one is logged and told at `GET /ab/weights`, and all stays as it was.
+
+        Were it raised, Serve would take the only ingress down, and every client with it.
+        """
+        try:
+            self.configure(AbSettings.model_validate(user_config))
+            self._refused = None
+        except (UserError, ValidationError) as error:
+            told = error if isinstance(error, UserError) else explain(error, AbSettings, "user_config")
+            self._refused = one_line(str(told))
+            log.error("the user_config of the ingress is wrong and changes nothing: %s", self._refused)
+
     def reweigh(self, weights: Mapping[str, float]) -> None:
         """Raises UserError as `configure` does."""
         self.configure(self._settings.model_copy(update={"weights": dict(weights)}))
 
     @property
     def weights(self) -> Json:
-        """As they were given, and the share of the requests that each stands for."""
+        """As they were given, the share of the requests that each stands for, and what the last deploy had wrong."""
         total = sum(self._weights.values())
-        return {"weights": self._weights, "shares": {name: weight / total for name, weight in self._weights.items()}}
+        return {"weights": self._weights, "shares": {name: weight / total for name, weight in self._weights.items()},
+                "refused": self._refused}
 
     def route(self, model: str, user: str | None) -> str:
         """The method that answers: the model itself, unless it is `auto`. Shadows in its way end."""
@@ -136,7 +155,7 @@ class Live:
         await self._company.quiet()
         try:
             with self._company.working():
-                found = await self._decoders[pair.baseline].judge(ours.order, ours.ids, theirs.ids)
+                found = await self.decoders[pair.baseline].judge(ours.order, ours.ids, theirs.ids)
             pair = replace(pair, kind="tie" if found["tie"] else "real", position=found["first_difference"],
                            gap=found["gap"])
         except Exception as error:  # the pair counts all the same

@@ -20,12 +20,16 @@ async def taken(told):
 
 
 @pytest.fixture
-def api(tmp_path):
+def live(tmp_path):
     decoders = {method: Gated() for method in METHODS}
     for decoder in decoders.values():
         decoder.gate.set()
-    live = Live(decoders, LIMITS.ab, Place(tmp_path, taken))
-    return build_api(decoders, LIMITS, "llava-smol", live)
+    return Live(decoders, LIMITS.ab, Place(tmp_path, taken))
+
+
+@pytest.fixture
+def api(live):
+    return build_api(live.decoders, LIMITS, "llava-smol", live)
 
 
 @pytest.fixture
@@ -58,9 +62,24 @@ def test_weights_are_changed_without_a_restart(client):
     changed = client.put("/ab/weights", json={"weights": {"eagle": 3, "vanilla": 1}})
     assert changed.json() == client.get("/ab/weights").json() == {
         "weights": {"vanilla": 1.0, "eagle": 3.0, "specflash": 0.0},
-        "shares": {"vanilla": 0.25, "eagle": 0.75, "specflash": 0.0}}
+        "shares": {"vanilla": 0.25, "eagle": 0.75, "specflash": 0.0}, "refused": None}
     client.put("/ab/weights", json={"weights": {"specflash": 1}})
     assert {ask(client, user=f"user {number}")["model"] for number in range(10)} == {"specflash"}
+
+
+def test_a_deploy_changes_weights_and_a_wrong_one_changes_nothing_and_is_told(live, client):
+    live.reconfigure({"weights": {"vanilla": 1, "eagle": 1}})
+    before = client.get("/ab/weights").json()
+    assert before["shares"] == {"vanilla": 0.5, "eagle": 0.5, "specflash": 0.0}
+    for wrong, why in (({"weights": {"eagel": 1}}, "`weights` names `eagel`"),
+                       ({"wieghts": {}}, "unknown key `user_config.wieghts` (did you mean `weights`?)"),
+                       ({"shadow": {"method": "x", "share": 1}}, "`shadow.method` names `x`")):
+        live.reconfigure(wrong)
+        told = client.get("/ab/weights").json()
+        assert told["refused"].startswith(why)
+        assert told | {"refused": None} == before
+    live.reconfigure({"weights": {"vanilla": 1}})
+    assert client.get("/ab/weights").json()["refused"] is None
 
 
 @pytest.mark.parametrize(("path", "body", "status", "param", "message"), [
