@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect
 import specflash
 from flashbench.serve.ab.live import Live
 from flashbench.serve.ab.route import AUTO
-from flashbench.serve.ab.routes import AbRoutes
+from flashbench.serve.ab.routes import AbRoutes, Guard, local_only
 from flashbench.serve.chat import read_order
 from flashbench.serve.disconnect import unless_disconnected
 from flashbench.serve.events import Decoder, Event, Order, Refused, Started
@@ -40,12 +40,16 @@ class Tally:
     disconnected: int = 0
 
 
-def build_api(decoders: Mapping[str, Decoder], limits: ServeSettings, target: str, live: Live) -> FastAPI:
-    """The application over one decoder per method, which `live` compares; `target` is told at /version."""
+def build_api(decoders: Mapping[str, Decoder], limits: ServeSettings, target: str, live: Live,
+              guard: Guard = local_only) -> FastAPI:
+    """The application over one decoder per method, which `live` compares; `target` is told at /version.
+
+    guard  says who may change weights and campaigns
+    """
     gateway = Gateway(decoders, limits, target, live)
     api = FastAPI(title="SpecFLASH", version=specflash.__version__)
     api.include_router(gateway.routes())
-    api.include_router(AbRoutes(live).routes())
+    api.include_router(AbRoutes(live, guard).routes())
     api.add_exception_handler(Refusal, _refused)
     api.add_exception_handler(ClientDisconnect, _left)
     api.add_exception_handler(HTTPException, _no_such_route)

@@ -32,19 +32,22 @@ class Ledger:
 
 
 def resume(folder: Path, methods: Collection[str]) -> Campaign | None:
-    """The campaign that was going on when the server ended, where its methods are still served."""
+    """The campaign that was going on when the server ended, where its methods are still served.
+
+    Raises UserError where a file in the folder is none of ours.
+    """
     for path in sorted(folder.glob(f"*/{CAMPAIGN}")):
-        told = json.loads(path.read_bytes())
-        if told["ended"] is None and {told["baseline"], told["method"]} <= set(methods):
-            return resumed(told, read_pairs(path.parent), time.time())
+        try:
+            told = json.loads(path.read_bytes())
+            if told["ended"] is None and {told["baseline"], told["method"]} <= set(methods):
+                return resumed(told, read_pairs(path.parent), time.time())
+        except (ValueError, KeyError, TypeError):
+            raise UserError(f"{path} is no record of a campaign; move its folder away") from None
     return None
 
 
 def read_pairs(folder: Path) -> list[Pair]:
-    """In the order they came. Raises UserError where the file is none of ours."""
+    """In the order they came. Raises ValueError, KeyError or TypeError where the file is none of ours."""
     Journal(folder / PAIRS)  # cuts a torn last line off
-    try:
-        records = [json.loads(line) for line in (folder / PAIRS).read_text().splitlines()]
-        return [Pair.from_json(record["pair"]) for record in records]
-    except (ValueError, KeyError, TypeError):
-        raise UserError(f"{folder / PAIRS} is damaged; move the folder away to serve without that campaign") from None
+    records = [json.loads(line) for line in (folder / PAIRS).read_text().splitlines()]
+    return [Pair.from_json(record["pair"]) for record in records]

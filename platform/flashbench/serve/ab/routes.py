@@ -52,6 +52,10 @@ def local_only(request: Request) -> None:
                            "server from elsewhere", code="local_only")
 
 
+def everybody(request: Request) -> None:
+    """The guard of a server that has asked each client for its key already."""
+
+
 class AbRoutes:
     """guard  raises Refusal where the client may not administer"""
 

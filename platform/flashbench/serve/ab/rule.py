@@ -6,10 +6,11 @@ spoil an interval is to stop because of *where* it lies, say once it leaves 1 ou
 Here only its *width* stops, and how wide an interval is says next to nothing about on which side of the truth its
 middle lies (for normal data nothing at all: mean and variance are independent). What is left is that one stops a
 little more often where the spread happens to look small. That costs coverage mostly where few pairs have been seen
-and where many looks are taken, hence the least number and looks that lie a fifth apart. In the simulation of
-tests/flashbench/serve/ab/test_rule.py (times of an unlike size, log-normal noise, 3 to 30 % wanted, stopped as soon
-as the rule allows) 95 % intervals held the true ratio in 93 to 96 % of 1,000 campaigns. Nobody should end a campaign
-by hand because of where its interval lies; one that is ended so says `stopped by hand` for good.
+and where many looks are taken, hence the least number and looks that lie a fifth apart. Measured on simulated
+campaigns (prompts of unlike length, cost and speed-up, noise on each side; wanted widths from 5 to 30 %; over after
+27 to 101 prompts, the median), the 95 % interval at the end held the true ratio in 92 to 93 % of them; that of as many
+prompts fixed beforehand, in 93 to 95 %. tests/flashbench/serve/ab/test_rule.py runs such campaigns. Nobody should end
+one by hand because of where its interval lies; one that is ended so says `stopped by hand` for good.
 """
 
 from collections.abc import Iterator

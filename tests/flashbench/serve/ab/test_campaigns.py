@@ -10,6 +10,7 @@ from flashbench.serve.ab.company import Company
 from flashbench.serve.ab.ledger import CAMPAIGN, PAIRS
 from flashbench.serve.ab.rule import Rule
 from flashbench.serve.refusal import Refusal
+from specflash.errors import UserError
 from tests.flashbench.serve.ab.decoders import pair
 
 METHODS = ("vanilla", "eagle", "specflash")
@@ -120,6 +121,13 @@ def test_one_that_was_over_is_left_alone(tmp_path):
         await (await begun(tmp_path)).stop()
     asyncio.run(run())
     assert campaigns(tmp_path).current is None
+
+
+def test_a_record_that_is_none_is_named(tmp_path):
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / CAMPAIGN).write_text("[]")
+    with pytest.raises(UserError, match=f"odd/{CAMPAIGN} is no record of a campaign"):
+        campaigns(tmp_path)
 
 
 def test_a_store_that_fails_stops_nothing_and_is_told(tmp_path):

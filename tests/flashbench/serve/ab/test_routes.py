@@ -6,6 +6,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from flashbench.serve.ab.live import Live, Place
+from flashbench.serve.ab.routes import everybody
 from flashbench.serve.api import build_api
 from flashbench.settings import ServeSettings
 from tests.flashbench.serve.ab.decoders import Gated
@@ -119,6 +120,11 @@ def test_only_clients_on_this_machine_may_change_something(api, method, path):
     answer = TestClient(api, client=ELSEWHERE).request(method, f"/ab/{path}", json={})
     assert answer.status_code == 403
     assert answer.json()["error"]["code"] == "local_only"
+
+
+def test_where_the_key_decides_clients_elsewhere_may_too(live):
+    client = TestClient(build_api(live.decoders, LIMITS, "llava-smol", live, everybody), client=ELSEWHERE)
+    assert client.put("/ab/weights", json={"weights": {"eagle": 1}}).json()["shares"]["eagle"] == 1
 
 
 def test_the_statistics_begin_with_nothing(client):
