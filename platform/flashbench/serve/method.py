@@ -40,7 +40,7 @@ class Method:
     async def judge(self, order: Order, ours: Sequence[int], reference: Sequence[int]) -> dict[str, Any]:
         """Where the greedy answer `ours` leaves `reference`, and whether rounding explains it, by the gate's rule."""
         def work() -> dict[str, Any]:
-            from flashbench.bench.ties import difference  # here: it is needed only where answers differ
-            return difference(self._target, self._target.encode(order.sample), ours, reference)
+            from flashbench.serve.ab.judge import judge  # here: it is needed only where answers differ
+            return judge(self._target, order, ours, reference)
 
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)

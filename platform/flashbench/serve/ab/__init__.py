@@ -2,6 +2,7 @@
 
     route                  a request for `auto`    -> the method that answers
     company · shadow       an answered order       -> a second answer, when that is in nobody's way
+    judge                  two unlike answers      -> a tie or a real difference
     pairs · stats          two answers             -> figures with their intervals
     rule · campaign        pairs of two methods    -> when there are enough
     ledger · campaigns     a campaign on disk, and the one that is going on
