@@ -91,6 +91,20 @@ def student_quantile(freedom: int) -> float:
     return z + sum(term / freedom**power for power, term in enumerate(terms, start=1))
 
 
+def share_interval(hits: int, trials: int) -> Interval:
+    """95 % interval of the chance of a hit, by Wilson's score: all of 10 hits still leave [0.72, 1].
+
+    Of hits without a miss, or misses without a hit, the bootstrap would make a certainty.
+    """
+    if not trials:
+        return Interval(math.nan, math.nan)
+    z = NORMAL.inv_cdf(1 - TAIL)
+    share, shrunk = hits / trials, 1 + z**2 / trials
+    middle = (share + z**2 / (2 * trials)) / shrunk
+    half = z / shrunk * math.sqrt(share * (1 - share) / trials + z**2 / (4 * trials**2))
+    return Interval(max(0.0, middle - half) if hits else 0.0, min(1.0, middle + half) if hits < trials else 1.0)
+
+
 def prompts_needed(interval: Interval, prompts: int, effect: float) -> int:
     """How many prompts make the interval of a ratio narrower than from 1 to 1 + effect.
 

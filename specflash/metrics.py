@@ -159,9 +159,21 @@ def accept_length_interval(rows: Sequence[Row]) -> Interval:
     return interval_of(np.array(list(sums.values())), lambda total: total[..., 0] / total[..., 1])
 
 
+def position_intervals(rows: Sequence[Row]) -> tuple[Interval, ...]:
+    """95 % interval over prompts of each of `AcceptLength.joint`."""
+    most = max((drafted for row in rows for drafted in row.drafted), default=0)
+    return tuple(_position_interval(rows, slot) for slot in range(most))
+
+
 def geometric_mean(values: Sequence[float]) -> float:
     """For example of R across data sets."""
     return math.exp(_mean([math.log(value) for value in values]))
+
+
+def _position_interval(rows: Sequence[Row], slot: int) -> Interval:
+    sums = _sum_by_prompt(rows, lambda row: (sum(kept > slot for kept in row.kept),
+                                             sum(drafted > slot for drafted in row.drafted)))
+    return interval_of(np.array(list(sums.values())), lambda total: total[..., 0] / total[..., 1])
 
 
 def _slot_acceptance(kept: np.ndarray, drafted: np.ndarray) -> tuple[tuple[float, ...], tuple[float, ...]]:

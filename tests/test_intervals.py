@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from scipy import special
 
-from specflash.intervals import Interval, interval_ends, interval_of, prompts_needed, student_quantile, widened_tail
+from specflash.intervals import (
+    Interval,
+    interval_ends,
+    interval_of,
+    prompts_needed,
+    share_interval,
+    student_quantile,
+    widened_tail,
+)
 
 EXPERIMENTS = 1000
 
@@ -109,3 +117,15 @@ def test_the_interval_has_the_width_of_the_normal_law():
     half = 1.96 * values.std() / math.sqrt(400)
     assert interval.low == pytest.approx(values.mean() - half, abs=0.1 * half)
     assert interval.high == pytest.approx(values.mean() + half, abs=0.1 * half)
+
+
+@pytest.mark.parametrize(("hits", "trials", "low", "high"), [
+    (10, 10, 0.7225, 1), (0, 10, 0, 0.2775), (5, 10, 0.2366, 0.7634), (81, 263, 0.2553, 0.3662)])
+def test_wilsons_interval_is_that_of_the_books(hits, trials, low, high):
+    """The last case is Newcombe's (1998)."""
+    found = share_interval(hits, trials)
+    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-4)
+
+
+def test_nothing_tried_tells_no_share():
+    assert math.isnan(share_interval(0, 0).low)

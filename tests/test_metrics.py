@@ -14,6 +14,7 @@ from specflash.metrics import (
     accept_length,
     accept_length_interval,
     geometric_mean,
+    position_intervals,
     speedup,
     speedup_interval,
 )
@@ -129,6 +130,17 @@ def test_the_accept_length_of_two_prompts_has_students_interval():
     interval = accept_length_interval([A, B])
     half = 12.7062 * math.log(4 / 3) / 2
     assert (interval.low, interval.high) == pytest.approx((2.5 / math.exp(half), 2.5 * math.exp(half)), rel=1e-5)
+
+
+def test_the_interval_of_a_position_is_that_of_its_sums():
+    """Of prompt a 2 of 3 rounds kept the first position and 2 the second; of prompt b the one kept the first alone."""
+    first, second, *_ = position_intervals([A, B])
+    expected = [interval_of(np.array(sums), lambda total: total[..., 0] / total[..., 1])
+                for sums in ([[2.0, 3], [1, 1]], [[2.0, 3], [0, 1]])]
+    assert first == expected[0]
+    assert math.isnan(second.low) and math.isnan(expected[1].low)
+    assert len(position_intervals([A, B])) == 4
+    assert position_intervals(VANILLA) == ()
 
 
 def test_the_interval_is_paired():

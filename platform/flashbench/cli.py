@@ -28,7 +28,14 @@ Drafts = Annotated[str | None, typer.Option(
     metavar="NAME,NAME", show_default=False,
     help="Only these of the settings' drafts; `all`, the default: all of them.")]
 
+Url = Annotated[str | None, typer.Option(metavar="URL", show_default=False,
+                                         help="The running server; the settings' own host and port otherwise.")]
+
 app = typer.Typer(name="specflash", add_completion=False, pretty_exceptions_enable=False)
+campaigns = typer.Typer(no_args_is_help=True)
+app.add_typer(campaigns, name="ab", help="Begin, watch and end a comparison of two methods on live requests.",
+              epilog="Example:  specflash ab start first --methods vanilla,specflash --width 0.1\n\n"
+                     "Writes:  RUN/ab/NAME of the server, and a run in MLflow")
 
 
 @app.callback(invoke_without_command=True,
@@ -196,6 +203,39 @@ def load(config: Config = DEMO, overrides: Overrides = None,
     settings = load_settings(config, overrides or ())
     from flashbench.load import run_load
     _exit_unless(run_load(settings, url))
+
+
+@campaigns.command("start", epilog="Example:  specflash ab start first --methods vanilla,specflash --width 0.1\n\n"
+                                    "Writes:  RUN/ab/NAME/pairs.jsonl and campaign.json, and a run in MLflow")
+def start_campaign(name: Annotated[str, typer.Argument(metavar="NAME", show_default=False)],
+                   overrides: Overrides = None, config: Config = DEMO, url: Url = None,
+                   methods: Annotated[str, typer.Option(metavar="NAME,NAME", help="The two.")] = "vanilla,specflash",
+                   width: Annotated[float, typer.Option(
+                       help="Wanted width of the interval of R_decode, as a share of it: 0.1 is about ± 5 %.")] = 0.1,
+                   max_pairs: Annotated[int, typer.Option(help="End after so many pairs at the latest.")] = 2000,
+                   max_minutes: Annotated[float, typer.Option(help="End after so long at the latest.")] = 1440) -> None:
+    """Let a running server compare two methods until the interval of their speed-up is as narrow as wanted."""
+    settings = load_settings(config, overrides or ())
+    from flashbench import ab
+    wanted = {"width": width, "max_pairs": max_pairs, "max_seconds": 60 * max_minutes}
+    ab.start_campaign(ab.Server(settings, url), name, _names(methods) or (), wanted)
+
+
+@campaigns.command("status", epilog="Example:  specflash ab status\n\nWrites:  nothing")
+def show_status(overrides: Overrides = None, config: Config = DEMO, url: Url = None) -> None:
+    """Show how far the campaign is, and what every two methods' live pairs say."""
+    settings = load_settings(config, overrides or ())
+    from flashbench import ab
+    ab.show_status(ab.Server(settings, url))
+
+
+@campaigns.command("stop", epilog="Example:  specflash ab stop\n\n"
+                                  "Writes:  the end of RUN/ab/NAME/campaign.json, and of the run in MLflow")
+def stop_campaign(overrides: Overrides = None, config: Config = DEMO, url: Url = None) -> None:
+    """End the campaign and show what it found."""
+    settings = load_settings(config, overrides or ())
+    from flashbench import ab
+    ab.stop_campaign(ab.Server(settings, url))
 
 
 def main(argv: Sequence[str] | None = None) -> None:

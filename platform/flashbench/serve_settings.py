@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from flashbench.ab_settings import AbSettings
 from flashbench.section import Section
 from flashbench.values import Cpus, Gpus, Seed, Threads
 
@@ -47,6 +48,7 @@ class ServeSettings(Section):
     max_pixels: int = Field(32_000_000, ge=1, description="of all pictures of one request")
     max_pictures: int = Field(8, ge=1)
     max_prompt_tokens: int = Field(4096, ge=1)
+    ab: AbSettings = AbSettings()
 
     @property
     def most_replicas(self) -> int:

@@ -5,6 +5,7 @@
     text · reply                       events          -> OpenAI's completion, or its stream of chunks
     api · api_key · admission          the HTTP routes, and who gets in
     disconnect · ingress               clients that leave, and where Ray Serve runs the routes
+    ab/                                who answers `auto`, and decoders compared on live requests
     arena · samples                    the page on which methods race, and pictures to try
     metrics · metered · scrape         what Prometheus is told, and where it asks
     layout · plan · app                the deployments, what they will hold, the application

@@ -13,6 +13,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 import specflash
+from flashbench.serve.ab.live import Live
+from flashbench.serve.ab.route import AUTO
+from flashbench.serve.ab.routes import AbRoutes, Guard, local_only
 from flashbench.serve.arena import arena_routes
 from flashbench.serve.chat import read_order
 from flashbench.serve.disconnect import unless_disconnected
@@ -38,12 +41,17 @@ class Tally:
     disconnected: int = 0
 
 
-def build_api(decoders: Mapping[str, Decoder], limits: ServeSettings, target: str) -> FastAPI:
-    """The application over one decoder per method; `target` is told at /version."""
-    gateway = Gateway(decoders, limits, target)
+def build_api(decoders: Mapping[str, Decoder], limits: ServeSettings, target: str, live: Live,
+              guard: Guard = local_only) -> FastAPI:
+    """The application over one decoder per method, which `live` compares; `target` is told at /version.
+
+    guard  says who may change weights and campaigns
+    """
+    gateway = Gateway(decoders, limits, target, live)
     api = FastAPI(title="SpecFLASH", version=specflash.__version__)
     api.include_router(gateway.routes())
     api.include_router(arena_routes(list(decoders), limits, target))
+    api.include_router(AbRoutes(live, guard).routes())
     api.add_exception_handler(Refusal, _refused)
     api.add_exception_handler(ClientDisconnect, _left)
     api.add_exception_handler(HTTPException, _no_such_route)
@@ -52,10 +60,11 @@ def build_api(decoders: Mapping[str, Decoder], limits: ServeSettings, target: st
 
 
 class Gateway:
-    """Checks a request, hands it to the decoder its `model` names, and shapes the answer."""
+    """Checks a request, hands it to the decoder that its `model` names or is dealt, and shapes the answer."""
 
-    def __init__(self, decoders: Mapping[str, Decoder], limits: ServeSettings, target: str):
+    def __init__(self, decoders: Mapping[str, Decoder], limits: ServeSettings, target: str, live: Live):
         self._decoders = decoders
+        self._live = live
         self._limits = limits
         self._target = target
         self._started = int(time.time())
@@ -71,7 +80,7 @@ class Gateway:
         return router
 
     async def models(self) -> dict[str, object]:
-        return {"object": "list", "data": [self._model(method) for method in self._decoders]}
+        return {"object": "list", "data": [self._model(name) for name in (*self._decoders, AUTO)]}
 
     async def model(self, model: str) -> dict[str, object]:
         self._check_known(model)
@@ -87,10 +96,11 @@ class Gateway:
         body = await read_body(request, self._limits.max_body_mb * 2**20)
         asked = await asyncio.to_thread(parse_request, body)
         self._check_known(asked.model)
+        method = self._live.route(asked.model, asked.user)
         order = await asyncio.to_thread(read_order, asked, self._limits)
-        events = self._counted(asked.model, order)
+        events = self._live.observed(order, method, self._counted(method, order))
         started = await unless_disconnected(request.receive, _first(events))
-        reply = Reply(asked.model, order)
+        reply = Reply(method, order)
         if asked.stream:
             return _stream(reply.chunks(started, events, asked.include_usage, asked.include_rounds), events)
         async with aclosing(events):
@@ -117,9 +127,9 @@ class Gateway:
         return {"id": method, "object": "model", "created": self._started, "owned_by": "specflash"}
 
     def _check_known(self, model: str) -> None:
-        if model not in self._decoders:
-            known = ", ".join(self._decoders)
-            raise Refusal(404, f"unknown model `{model}`{nearest(model, self._decoders)}; known: {known}",
+        known = (*self._decoders, AUTO)
+        if model not in known:
+            raise Refusal(404, f"unknown model `{model}`{nearest(model, known)}; known: {', '.join(known)}",
                           "model", "model_not_found")
 
 

@@ -33,4 +33,5 @@ def application(settings: Settings) -> Application:
     handles = {}
     for name, methods in deployments(serve).items():
         handles |= dict.fromkeys(methods, replicas.options(name=name).bind(methods, settings))
-    return Ingress.options(**ingress_options(serve)).bind(serve, settings.target.name, handles)
+    ingress = Ingress.options(**ingress_options(serve), user_config=serve.ab.model_dump(mode="json"))
+    return ingress.bind(settings, handles)

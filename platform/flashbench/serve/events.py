@@ -1,8 +1,8 @@
 """What travels between the ingress and a replica. Plain data: it knows no HTTP and no model."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from specflash.records import Sample
 from specflash.sampling import Sampling
@@ -76,3 +76,10 @@ class Decoder(Protocol):
     """Answers orders. Closing the generator stops the generation within one round."""
 
     def decode(self, order: Order) -> AsyncGenerator[Event, None]: ...
+
+
+class Judge(Decoder, Protocol):
+    """A Decoder that also says why two answers to an order differ."""
+
+    async def judge(self, order: Order, ours: Sequence[int], reference: Sequence[int]) -> dict[str, Any]:
+        """Where the greedy answer `ours` leaves `reference`, and whether rounding explains it (bench/ties.py)."""

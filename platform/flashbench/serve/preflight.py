@@ -4,6 +4,7 @@ import errno
 import socket
 
 from flashbench.drafts import weights_of
+from flashbench.serve.ab.route import check_served, full_weights
 from flashbench.settings import ServeSettings, Settings
 from specflash.drafts import DRAFTS
 from specflash.drafts.store import check_settings, read_config
@@ -22,6 +23,14 @@ def check_methods(settings: Settings) -> None:
         lender = weights_of(method)
         if lender:
             _check_draft(settings, method, lender)
+    check_ab(settings.serve)
+
+
+def check_ab(serve: ServeSettings) -> None:
+    """Weights and shadow name served methods."""
+    full_weights(serve.ab.weights, serve.methods)
+    if serve.ab.shadow.share:
+        check_served(serve.ab.shadow.method, serve.methods, "serve.ab.shadow.method")
 
 
 def _check_draft(settings: Settings, method: str, lender: str) -> None:

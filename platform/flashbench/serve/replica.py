@@ -1,8 +1,10 @@
 """A target and one or several drafts on Ray Serve, one request at a time. It knows no HTTP."""
 
-from collections.abc import AsyncGenerator, Generator
+import asyncio
+from collections.abc import AsyncGenerator, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
+from typing import Any
 
 from ray import serve
 
@@ -34,3 +36,11 @@ class Replica:
         async with aclosing(relay(work, self._pool)) as events:
             async for event in events:
                 yield event
+
+    async def judge(self, order: Order, ours: Sequence[int], reference: Sequence[int]) -> dict[str, Any]:
+        """Where the greedy answer `ours` leaves `reference`, and whether rounding explains it, by the gate's rule."""
+        def work() -> dict[str, Any]:
+            from flashbench.serve.ab.judge import judge  # here: it is needed only where answers differ
+            return judge(self._target, order, ours, reference)
+
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work)

@@ -7,7 +7,7 @@ have their neutral value; fields that change nothing are dropped.
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, JsonValue, Tag, ValidationError
-from pydantic_core import ErrorDetails, from_json
+from pydantic_core import from_json
 
 from flashbench.serve.refusal import Refusal
 from specflash.catalogue import nearest
@@ -17,7 +17,7 @@ NEUTRAL: dict[str, tuple[JsonValue, ...]] = {
     "top_logprobs": (0,), "logit_bias": ({},), "tools": ([],), "tool_choice": ("none",), "functions": ([],),
     "response_format": ({"type": "text"},), "modalities": (["text"],),
 }
-WITHOUT_EFFECT = frozenset({"user", "metadata", "store", "service_tier", "safety_identifier",
+WITHOUT_EFFECT = frozenset({"metadata", "store", "service_tier", "safety_identifier",
                             "prompt_cache_key", "parallel_tool_calls"})
 
 
@@ -105,7 +105,10 @@ class StreamOptions(Part):
 
 
 class ChatRequest(Part):
-    """POST /v1/chat/completions. `top_k` is an extension; temperature and top_p default to OpenAI's 1."""
+    """POST /v1/chat/completions. `top_k` is an extension; temperature and top_p default to OpenAI's 1.
+
+    user  stays with one method where `model` is `auto`
+    """
 
     model: str
     messages: list[Message] = Field(min_length=1)
@@ -116,6 +119,7 @@ class ChatRequest(Part):
     max_completion_tokens: int | None = Field(None, ge=1)
     seed: int | None = Field(None, ge=-2**63, lt=2**63)
     stop: Stop | None = None
+    user: str | None = None
     stream: bool | None = False
     stream_options: StreamOptions | None = None
 
@@ -130,12 +134,7 @@ class ChatRequest(Part):
 
 def parse_request(body: bytes) -> ChatRequest:
     """Raises Refusal with the first thing that is wrong."""
-    try:
-        tree = from_json(body, allow_inf_nan=False)
-    except ValueError as error:
-        raise Refusal(400, f"the body is not valid JSON: {error}", code="invalid_json") from None
-    if not isinstance(tree, dict):
-        raise Refusal(400, "the body must be a JSON object", code="invalid_json")
+    tree = read_object(body)
     fields = {name: value for name, value in tree.items() if name not in WITHOUT_EFFECT}
     for name, neutral in NEUTRAL.items():
         if fields.pop(name, None) not in (None, *neutral):
@@ -143,17 +142,30 @@ def parse_request(body: bytes) -> ChatRequest:
     try:
         return ChatRequest.model_validate(fields)
     except ValidationError as error:
-        raise _explain(error.errors(include_url=False)[0], fields) from None
+        raise explained(error, fields, ChatRequest) from None
 
 
-def _explain(problem: ErrorDetails, tree: JsonValue) -> Refusal:
+def read_object(body: bytes) -> dict[str, JsonValue]:
+    """Raises Refusal where the body is no JSON object."""
+    try:
+        tree = from_json(body, allow_inf_nan=False)
+    except ValueError as error:
+        raise Refusal(400, f"the body is not valid JSON: {error}", code="invalid_json") from None
+    if not isinstance(tree, dict):
+        raise Refusal(400, "the body must be a JSON object", code="invalid_json")
+    return tree
+
+
+def explained(error: ValidationError, tree: JsonValue, model: type[BaseModel]) -> Refusal:
+    """The first thing that is wrong with `tree`, which was to be a `model`."""
+    problem = error.errors(include_url=False)[0]
     location, reason = problem["loc"], problem["msg"]
     where = _path(location, tree)
     if problem["type"] == "missing":
         where = f"{where}.{location[-1]}".lstrip(".")
         return Refusal(400, f"`{where}` is missing", where, "missing_required_parameter")
     if problem["type"] == "extra_forbidden":
-        hint = nearest(where, ChatRequest.model_fields) if len(location) == 1 else ""
+        hint = nearest(where, model.model_fields) if len(location) == 1 else ""
         return Refusal(400, f"unknown field `{where}`{hint}", where, "unknown_parameter")
     return Refusal(400, f"`{where}`: {reason[0].lower()}{reason[1:]}", where, "invalid_value")
 

@@ -38,6 +38,7 @@ class Entry:
     tables    artifact name -> {"columns": [...], "data": [[...], ...]}
     parent    key of the entry whose run this one lies under
     draft     fingerprint of the draft that it is about: its training's run is looked up by it
+    open      more is to come under the same key: the run is not ended
     """
 
     key: str
@@ -52,6 +53,7 @@ class Entry:
     attachments: Sequence[Attachment] = ()
     parent: str | None = None
     draft: str | None = None
+    open: bool = False
 
     def to_json(self) -> bytes:
         return json.dumps(asdict(self), ensure_ascii=False).encode()

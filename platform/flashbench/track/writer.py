@@ -45,7 +45,7 @@ class Writer:
         self._experiment_id: str | None = None
 
     def write(self, entry: Entry, give_up_at: float) -> list[str]:
-        """Returns one line per part that MLflow did not take; the run is closed as FAILED then.
+        """Returns one line per part that MLflow did not take; the run is closed as FAILED then, unless it goes on.
 
         give_up_at  on the monotonic clock, from when on nothing is tried again
 
@@ -60,9 +60,10 @@ class Writer:
             return []
         for what, action in self._parts(entry, run_id):
             attempt.of(what, action)
-        status = "FAILED" if attempt.failed else "FINISHED"
-        end = entry.at + round(1000 * entry.seconds)
-        attempt.of("its end", lambda: self._client.set_terminated(run_id, status, end))
+        if not entry.open:
+            status = "FAILED" if attempt.failed else "FINISHED"
+            end = entry.at + round(1000 * entry.seconds)
+            attempt.of("its end", lambda: self._client.set_terminated(run_id, status, end))
         return [f"{entry.name}: {line}" for line in attempt.failed]
 
     def _parts(self, entry: Entry, run_id: str) -> Iterator[tuple[str, Callable[[], object]]]:
@@ -86,8 +87,7 @@ class Writer:
         """The entry's own once more, for they may have changed since its run was made; and what only MLflow knows."""
         yield from (RunTag(*pair) for pair in entry.tags.items())
         if entry.note:
-            link = f"[All methods side by side]({view_link(self._experiment(), entry.key)})"
-            yield RunTag("mlflow.note.content", cut(f"{link}\n\n{entry.note}", LONGEST_TAG))
+            yield RunTag("mlflow.note.content", cut(self._note(entry), LONGEST_TAG))
         if entry.tables:
             # By this the UI knows them for tables; the library's `log_table` cuts numbers to ten digits.
             tables = [{"path": name, "type": "table"} for name in entry.tables]
@@ -95,6 +95,11 @@ class Writer:
         training = entry.draft and self._find(f"tags.draft_fingerprint = '{entry.draft}' and tags.kind = 'training'")
         if training:
             yield RunTag("training_run", training.info.run_id)
+
+    def _note(self, entry: Entry) -> str:
+        if entry.tags["kind"] != "comparison":
+            return entry.note
+        return f"[All methods side by side]({view_link(self._experiment(), entry.key)})\n\n{entry.note}"
 
     def _attach(self, run_id: str, path: Path) -> None:
         if path.is_dir():

@@ -4,9 +4,11 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import uvicorn
 
+from flashbench.serve.ab.live import Live, Place
 from flashbench.serve.api import build_api
 from flashbench.serve.events import Committed, Finished, Started
 from flashbench.serve.pictures import count_pixels
@@ -33,7 +35,7 @@ class Reciter:
     async def decode(self, order):
         self.orders.append(order)
         question = order.sample.turns[-1].question
-        for picture in order.sample.images:
+        for picture in order.sample.media:
             count_pixels(picture, "messages.0.content")
         if "be busy" in question:
             raise Refusal(429, "8 requests wait already", code="queue_full")
@@ -62,8 +64,9 @@ class Reciter:
 def served() -> Iterator[tuple[str, dict[str, Reciter]]]:
     """The address, and the decoders behind it."""
     reciters = {method: Reciter(method) for method in PATTERNS}
-    server = uvicorn.Server(uvicorn.Config(build_api(reciters, ServeSettings(max_body_mb=8), "reciter"),
-                                           port=0, log_level="critical"))
+    limits = ServeSettings(max_body_mb=8)
+    live = Live(reciters, limits.ab, Place(Path("nowhere"), flush=None))
+    server = uvicorn.Server(uvicorn.Config(build_api(reciters, limits, "reciter", live), port=0, log_level="critical"))
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

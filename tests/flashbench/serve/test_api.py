@@ -7,6 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 import specflash
+from flashbench.serve.ab.live import Live, Place
 from flashbench.serve.api import build_api
 from flashbench.serve.events import Committed, Finished, Refused, Started
 from flashbench.serve.refusal import Refusal
@@ -46,8 +47,9 @@ def decoders():
 
 
 @pytest.fixture
-def client(decoders):
-    return TestClient(build_api(decoders, LIMITS, "llava-smol"), raise_server_exceptions=False)
+def client(decoders, tmp_path):
+    live = Live(decoders, LIMITS.ab, Place(tmp_path, flush=None))
+    return TestClient(build_api(decoders, LIMITS, "llava-smol", live), raise_server_exceptions=False)
 
 
 def chat(client, model="specflash", **fields):
@@ -113,7 +115,8 @@ def test_the_order_reaches_the_method_that_was_named(client, decoders):
 
 def test_models_are_the_methods(client):
     listed = client.get("/v1/models").json()
-    assert [model["id"] for model in listed["data"]] == ["vanilla", "specflash", "picky", "broken", "breaking", "buggy"]
+    assert [model["id"] for model in listed["data"]] == [
+        "vanilla", "specflash", "picky", "broken", "breaking", "buggy", "auto"]
     assert client.get("/v1/models/vanilla").json() == listed["data"][0]
     assert client.get("/v1/models/x").status_code == 404
 
@@ -135,7 +138,7 @@ def data_url(data: bytes) -> str:
 @pytest.mark.parametrize(("fields", "status", "param", "code", "message"), [
     ({"model": "specflush"}, 404, "model", "model_not_found",
      "unknown model `specflush` (did you mean `specflash`?); known: vanilla, specflash, picky, broken, breaking, "
-     "buggy"),
+     "buggy, auto"),
     ({"messages": []}, 400, "messages", "invalid_value",
      "`messages`: list should have at least 1 item after validation, not 0"),
     ({"max_tokens": 65}, 400, "max_tokens", "invalid_value", "`max_tokens` must lie in 1 … 64, not 65"),

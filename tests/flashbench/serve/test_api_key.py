@@ -1,8 +1,12 @@
 """The optional key: who gets in, what the others are told, and where it may come from."""
 
+from pathlib import Path
+
 import pytest
 from fastapi.testclient import TestClient
 
+from flashbench.serve.ab.live import Live, Place
+from flashbench.serve.ab.routes import everybody
 from flashbench.serve.api import build_api
 from flashbench.serve.api_key import KeyDoor, read_key
 from flashbench.settings import ServeSettings
@@ -11,7 +15,9 @@ from specflash.errors import UserError
 
 @pytest.fixture(scope="module")
 def client():
-    api = build_api({}, ServeSettings(), "llava-smol")
+    decoders, limits = {"vanilla": None}, ServeSettings()
+    live = Live(decoders, limits.ab, Place(Path("nowhere"), flush=None))
+    api = build_api(decoders, limits, "llava-smol", live, everybody)
     api.add_middleware(KeyDoor, key="s3cret")
     return TestClient(api)
 
@@ -28,11 +34,12 @@ def test_without_the_key_nothing_is_told(client, path, header):
 
 
 def test_with_the_key_all_is_as_without_one(client):
-    assert client.get("/v1/models", headers={"Authorization": "Bearer s3cret"}).json()["data"] == []
+    assert client.get("/v1/models", headers={"Authorization": "Bearer s3cret"}).json()["data"][0]["id"] == "vanilla"
 
 
-def test_health_and_version_need_no_key(client):
-    assert client.get("/healthz").status_code == client.get("/version").status_code == 200
+@pytest.mark.parametrize("path", ["/healthz", "/version", "/", "/arena", "/arena/setup", "/arena/arena.js"])
+def test_who_watches_or_reads_the_page_needs_no_key(client, path):
+    assert client.get(path).status_code == 200
 
 
 def test_the_key_comes_from_the_environment(monkeypatch):

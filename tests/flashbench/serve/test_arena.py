@@ -1,11 +1,13 @@
 """The arena's routes: where they lead, what they forbid, and pictures that never change."""
 
 import re
+from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 
 from dashboards.arena import FOLDER
+from flashbench.serve.ab.live import Live, Place
 from flashbench.serve.api import build_api
 from flashbench.serve.pictures import count_pixels
 from flashbench.serve.samples import SCENES, picture_of, sample_pictures
@@ -15,7 +17,9 @@ from specflash.data.drawn import LAST_SEED, SPLIT_SEEDS, scene_seeds
 
 @pytest.fixture(scope="module")
 def client():
-    return TestClient(build_api({"vanilla": None, "specflash": None}, ServeSettings(max_new_tokens=64), "llava-smol"))
+    decoders, limits = {"vanilla": None, "specflash": None}, ServeSettings(max_new_tokens=64)
+    live = Live(decoders, limits.ab, Place(Path("nowhere"), flush=None))
+    return TestClient(build_api(decoders, limits, "llava-smol", live))
 
 
 def test_the_root_leads_to_the_page_and_the_page_to_its_files(client):

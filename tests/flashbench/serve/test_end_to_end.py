@@ -99,8 +99,16 @@ def seconds(call) -> float:
     return time.monotonic() - started
 
 
+def get(client, path: str) -> dict:
+    return client.get("http://" + client.base_url.netloc.decode() + path, cast_to=dict)
+
+
+def put(client, path: str, **body) -> dict:
+    return client.put("http://" + client.base_url.netloc.decode() + path, body=body, cast_to=dict)
+
+
 def health(client) -> dict:
-    return client.get("http://" + client.base_url.netloc.decode() + "/healthz", cast_to=dict)["methods"]
+    return get(client, "/healthz")["methods"]
 
 
 CONVERSATIONS = {
@@ -113,7 +121,7 @@ CONVERSATIONS = {
 
 
 def test_models_are_the_methods(client):
-    assert [model.id for model in client.models.list()] == list(METHODS)
+    assert [model.id for model in client.models.list()] == [*METHODS, "auto"]
 
 
 @pytest.mark.parametrize("messages", CONVERSATIONS.values(), ids=CONVERSATIONS)
@@ -191,7 +199,7 @@ def test_an_unknown_model_is_404_and_lists_the_known(client):
     with pytest.raises(openai.NotFoundError) as caught:
         ask(client, "specflush")
     assert caught.value.body["message"] == (
-        "unknown model `specflush` (did you mean `specflash`?); known: vanilla, eagle, specflash")
+        "unknown model `specflush` (did you mean `specflash`?); known: vanilla, eagle, specflash, auto")
 
 
 @pytest.mark.parametrize("method", ["vanilla", "specflash"])
@@ -300,6 +308,23 @@ def samples(address: str) -> dict[str, list[dict[str, str]]]:
         for sample in (sample for family in families for sample in family.samples):
             found.setdefault(sample.name, []).append(sample.labels)
         return found
+def test_auto_answers_by_one_of_the_methods_and_a_campaign_pairs_it_with_another(client, settings):
+    """Shadows run on other replicas, after the answers; the campaign is on disk when it is over."""
+    assert put(client, "/ab/weights", weights={"vanilla": 1, "specflash": 1})["shares"]["eagle"] == 0
+    put(client, "/ab/campaign", name="first", methods=["vanilla", "specflash"], max_pairs=6)
+    answers = []
+    for number in range(6):
+        answers.append(ask(client, "auto", asked(f"What is {number}?", ()), user=f"user {number}", max_tokens=6))
+        wait_until(lambda: get(client, "/ab/stats")["shadows"]["paired"] == len(answers))
+    assert {answer.model for answer in answers} == {answer.speculative["method"] for answer in answers} == {
+        "vanilla", "specflash"}
+    (line,) = get(client, "/ab/stats")["pairs"]
+    assert (line["method"], line["baseline"], line["pairs"], line["timed"]) == ("specflash", "vanilla", 6, 6)
+    low, high = line["speedup_decode"]["interval"]
+    assert low <= line["speedup_decode"]["value"] <= high
+    assert line["accept_length"]["vanilla"]["value"] == line["identical_share"]["value"] == 1
+    ended = json.loads((settings.run / "ab" / "first" / "campaign.json").read_text())
+    assert (ended["ended"], ended["result"]["speedup_decode"]) == ("most pairs", line["speedup_decode"])
 
 
 def test_nothing_is_left_running(client):

@@ -37,6 +37,15 @@ def test_methods_that_cannot_be_served_are_told_before_anything_starts(tmp_path,
         check_methods(settings_for(tmp_path, methods=methods))
 
 
+@pytest.mark.parametrize(("ab", "message"), [
+    ({"weights": {"eagle": 1}}, "`weights` names `eagle`, which is not served; served: vanilla"),
+    ({"shadow": {"method": "vanila", "share": 0.5}}, r"`serve.ab.shadow.method` names `vanila`.*mean `vanilla`"),
+])
+def test_who_is_not_served_can_neither_answer_auto_nor_be_a_shadow(tmp_path, ab, message):
+    with pytest.raises(UserError, match=message):
+        check_methods(settings_for(tmp_path, methods=["vanilla"], ab=ab))
+
+
 def test_a_draft_of_another_target_is_told_before_anything_starts(tmp_path):
     ours, other = (save_tiny_llava(tmp_path / name, seed) for name, seed in (("ours", 0), ("other", 1)))
     target = {"name": "llava-1.5", "weights": str(ours)}
