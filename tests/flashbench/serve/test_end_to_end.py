@@ -30,7 +30,7 @@ from specflash.drafts.store import make_draft, save_draft
 from tests.browser import opened
 from tests.tiny import make_sample, picture, tiny_target
 
-pytestmark = pytest.mark.long(seconds=120)
+pytestmark = pytest.mark.long(seconds=200)
 
 METHODS = ("vanilla", "eagle", "specflash")
 SHAPES = {"eagle": {"k": 3, "head_dim": 8, "inner": 16},
