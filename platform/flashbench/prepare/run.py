@@ -50,9 +50,9 @@ def _draw(settings: Settings) -> None:
 
 
 def _check_lengths(settings: Settings, checks: Sequence[Checked], uses: Sequence[Use]) -> None:
-    from specflash.targets import load_target  # here, because transformers takes seconds and few ask for it
+    from specflash.targets import load_encoder  # here, because transformers takes seconds and few ask for it
 
-    target = load_target(settings.target.name, settings.target.weights, settings.target.dtype, settings.target.device)
+    target = load_encoder(settings.target.name, settings.target.weights)
     for check, use in zip(checks, uses, strict=True):
         check_lengths(check, use, target.encode, settings.check.prompts, settings.dump.max_length)
 

@@ -34,6 +34,6 @@ def test_ray_refuses_a_file_that_is_wrong():
 
 
 def test_both_layouts_have_a_file():
-    handles = {path.stem: build_app(arguments(path))._bound_deployment.init_args[2] for path in CONFIGS}
+    handles = {path.stem: build_app(arguments(path))._bound_deployment.init_args[1] for path in CONFIGS}
     assert {name: len({id(handle) for handle in these.values()}) for name, these in handles.items()} == {
         "demo": 3, "shared": 1}

@@ -10,106 +10,40 @@ import os
 import signal
 import threading
 import time
-import urllib.request
-from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import openai
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from flashbench.load import run_load
-from flashbench.load.memory import server_processes
-from flashbench.serve import Served, run_serve
 from flashbench.serve import run as serve_run
 from flashbench.serve.metrics import OUTCOMES, series
 from flashbench.serve.scrape import FILE
-from flashbench.settings import LoadSettings, Settings
-from specflash.drafts.store import make_draft, save_draft
+from flashbench.settings import LoadSettings
 from tests.browser import opened
-from tests.tiny import make_sample, picture, tiny_target
+from tests.flashbench.serve.running import (
+    KEY,
+    LONG,
+    METHODS,
+    MIDDLE,
+    QUEUE,
+    SHORT,
+    ask,
+    asked,
+    get,
+    health,
+    put,
+    replica_of,
+    replicas,
+    samples,
+    seconds,
+    text_of,
+    wait_until,
+)
+from tests.tiny import make_sample, picture
 
 pytestmark = pytest.mark.long(seconds=200)
-
-METHODS = ("vanilla", "eagle", "specflash")
-SHAPES = {"eagle": {"k": 3, "head_dim": 8, "inner": 16},
-          "specflash": {"k": 3, "head_dim": 8, "latents": 2}}
-SHORT, MIDDLE, LONG = 24, 400, 2000
-QUEUE = 20
-KEY_NAME, KEY = "SPECFLASH_TEST_KEY", "s3cret"
-QUICK_AUTOSCALER = {f"RAY_SERVE_{who}_AUTOSCALING_METRIC_PUSH_INTERVAL_S": "0.5" for who in ("REPLICA", "HANDLE")}
-RED = picture()
-
-
-@pytest.fixture(scope="module")
-def target(tmp_path_factory):
-    return tiny_target(tmp_path_factory.mktemp("target"))
-
-
-@pytest.fixture(scope="module")
-def settings(target, tmp_path_factory):
-    settings = Settings.model_validate({
-        "name": "test", "run": tmp_path_factory.mktemp("run"), "dump": {"source": {"dataset": "llava-instruct"}},
-        "bench": {"tasks": {"any": {"source": {"dataset": "photographs"}}}}, "drafts": SHAPES,
-        "target": {"name": target.name, "weights": target.model.name_or_path, "device": "cpu"},
-        "serve": {"port": 0, "methods": METHODS, "cpus_per_replica": 0.2, "max_new_tokens": LONG,
-                  "max_prompt_tokens": 500, "max_queue": QUEUE, "api_key_env": KEY_NAME}})
-    for name, shape in SHAPES.items():
-        save_draft(make_draft(name, shape, target.width), settings.draft_folder(name), target.name,
-                   target.fingerprint)
-    return settings
-
-
-@pytest.fixture(scope="module")
-def served(settings):
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in ({KEY_NAME: KEY, "RAY_metrics_report_interval_ms": "500"} | QUICK_AUTOSCALER).items():
-            patch.setenv(name, value)
-        served = run_serve(settings, blocking=False)
-        yield served
-        served.stop()
-    assert not (settings.run / FILE).exists()
-
-
-@pytest.fixture(scope="module")
-def client(served):
-    with openai.OpenAI(base_url=f"{served.url}/v1", api_key=KEY, max_retries=0, timeout=60) as client:
-        yield client
-
-
-def asked(text: str = "What is it?", pictures=(RED,)) -> list:
-    parts = [{"type": "image_url", "image_url": {"url": "data:image/png;base64," + b64encode(data).decode()}}
-             for data in pictures]
-    return [{"role": "user", "content": [*parts, {"type": "text", "text": text}]}]
-
-
-def ask(client, method: str, messages=None, **fields):
-    return client.chat.completions.create(model=method, messages=messages or asked(),
-                                          **{"temperature": 0, "max_tokens": SHORT} | fields)
-
-
-def text_of(answer) -> str:
-    return answer.choices[0].message.content
-
-
-def seconds(call) -> float:
-    started = time.monotonic()
-    call()
-    return time.monotonic() - started
-
-
-def get(client, path: str) -> dict:
-    return client.get("http://" + client.base_url.netloc.decode() + path, cast_to=dict)
-
-
-def put(client, path: str, **body) -> dict:
-    return client.put("http://" + client.base_url.netloc.decode() + path, body=body, cast_to=dict)
-
-
-def health(client) -> dict:
-    return get(client, "/healthz")["methods"]
-
 
 CONVERSATIONS = {
     "a picture": asked(),
@@ -300,14 +234,6 @@ def test_prometheus_gets_series_for_every_query_of_the_board_and_the_rules(clien
     assert {labels["outcome"] for labels in scraped["ray_specflash_requests_total"]} <= set(OUTCOMES)
 
 
-def samples(address: str) -> dict[str, list[dict[str, str]]]:
-    """Series name -> labels of each of its series."""
-    with urllib.request.urlopen(address, timeout=10) as answer:
-        families = text_string_to_metric_families(answer.read().decode())
-        found: dict[str, list[dict[str, str]]] = {}
-        for sample in (sample for family in families for sample in family.samples):
-            found.setdefault(sample.name, []).append(sample.labels)
-        return found
 def test_auto_answers_by_one_of_the_methods_and_a_campaign_pairs_it_with_another(client, settings):
     """Shadows run on other replicas, after the answers; the campaign is on disk when it is over."""
     assert put(client, "/ab/weights", weights={"vanilla": 1, "specflash": 1})["shares"]["eagle"] == 0
@@ -331,20 +257,6 @@ def test_nothing_is_left_running(client):
     assert all(tally["running"] == tally["failed"] == 0 for tally in health(client).values())
 
 
-def wait_until(reached, seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not reached():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
-def replica_of(served: Served, deployment: str) -> int:
-    """Its process."""
-    name = f"ray::ServeReplica:specflash:{deployment}"  # and behind it, while it works, at what
-    found, = [process.pid for process in server_processes(served.url) if process.cmdline()[0].startswith(name)]
-    return found
-
-
 def test_a_killed_replica_costs_its_own_client_an_error_and_comes_back(client, served):
     long = {"max_tokens": MIDDLE, "stream": True}
     with closing(ask(client, "eagle", **long)) as broken, closing(ask(client, "vanilla", **long)) as other:
@@ -359,12 +271,6 @@ def test_a_killed_replica_costs_its_own_client_an_error_and_comes_back(client, s
         assert last.choices[0].finish_reason in ("stop", "length")
     assert text_of(ask(client, "eagle")) == text_of(ask(client, "vanilla"))
     assert health(client)["eagle"]["failed"] == 1
-
-
-def replicas(deployment: str) -> int:
-    """How many of them run."""
-    state = serve_run.serve.status().applications["specflash"].deployments[deployment]
-    return state.replica_states.get("RUNNING", 0)
 
 
 def test_a_redeploy_cuts_no_stream_and_the_shared_layout_grows_and_shrinks_with_its_load(client, settings):
