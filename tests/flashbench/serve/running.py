@@ -1,14 +1,17 @@
 """A running server, tiny random models behind it, asked with the official `openai` client: how its tests do so."""
 
+import json
 import time
 import urllib.request
 from base64 import b64encode
+from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from flashbench.load.memory import server_processes
 from flashbench.serve import Served
 from flashbench.serve import run as serve_run
+from flashbench.serve.scrape import FILE
 from tests.tiny import picture
 
 METHODS = ("vanilla", "eagle", "specflash")
@@ -54,6 +57,17 @@ def health(client) -> dict:
     return get(client, "/healthz")["methods"]
 
 
+def scrape(run: Path, wanted: set[str]) -> dict[str, list[dict[str, str]]]:
+    """What Prometheus would get, once all `wanted` series are there and have outlived Ray's memory of gauges."""
+    (group,) = json.loads((run / FILE).read_text())
+    address = f"http://{group['targets'][0]}/metrics"
+    wait_until(lambda: wanted <= set(samples(address)), 30)
+    time.sleep(2.5)
+    scraped = samples(address)
+    assert wanted <= set(scraped)
+    return scraped
+
+
 def samples(address: str) -> dict[str, list[dict[str, str]]]:
     """Series name -> labels of each of its series."""
     with urllib.request.urlopen(address, timeout=10) as answer:
@@ -80,3 +94,12 @@ def replicas(deployment: str) -> int:
     """How many of them run."""
     state = serve_run.serve.status().applications["specflash"].deployments[deployment]
     return state.replica_states.get("RUNNING", 0)
+
+
+CONVERSATIONS = {
+    "a picture": asked(),
+    "two pictures": asked("Compare.", (picture((0, 0, 200)), picture((0, 200, 0)))),
+    "text alone": asked("Tell me more.", ()),
+    "several turns": [{"role": "system", "content": "Be brief."}, *asked("First?"),
+                      {"role": "assistant", "content": "One."}, {"role": "user", "content": "Second?"}],
+}
