@@ -79,12 +79,6 @@ def target_fingerprint(name: str, weights: str | None = None) -> str:
     return folder_fingerprint(_folder(name, weights))
 
 
-def target_folder(name: str, weights: str | None = None) -> Path:
-    """Where the files of the target's weights lie. Raises UserError where they do not."""
-    pick(TARGETS, name, "target")
-    return _folder(name, weights)
-
-
 def _folder(name: str, weights: str | None) -> Path:
     default = TARGETS[name][1]
     if weights is None:

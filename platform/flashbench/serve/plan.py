@@ -1,10 +1,5 @@
 """What will run and what it will hold, told before anything loads. It reads the headers of weights, not the weights."""
 
-import json
-from collections.abc import Iterator
-from math import prod
-from pathlib import Path
-
 import psutil
 import torch
 
@@ -13,7 +8,8 @@ from flashbench.drafts import weights_of
 from flashbench.serve.layout import INGRESS_CPUS, cpus_needed, deployments, gpus_needed
 from flashbench.settings import Settings
 from specflash.errors import UserError
-from specflash.targets import DTYPES, target_folder
+from specflash.targets import DTYPES, weights_bytes
+from specflash.targets.folder import parameters_in
 
 COLUMNS = ("deployment", "methods", "replicas", "CPUs", "GPUs", "target", "drafts", "weights together")
 
@@ -54,19 +50,13 @@ def all_bytes(settings: Settings) -> int:
 
 
 def target_bytes(settings: Settings) -> int:
-    return weights_bytes(target_folder(settings.target.name, settings.target.weights), settings.serve.dtype)
+    return weights_bytes(settings.target.name, settings.target.weights, settings.serve.dtype)
 
 
 def draft_bytes(settings: Settings, method: str) -> int:
     """0 for a method without weights."""
     lender = weights_of(method)
-    return weights_bytes(settings.draft_folder(lender), settings.serve.dtype) if lender else 0
-
-
-def weights_bytes(folder: Path, dtype: str) -> int:
-    """Of all tensors in the folder's safetensors files, once they are loaded as `dtype`."""
-    return DTYPES[dtype].itemsize * sum(
-        prod(tensor["shape"]) for path in sorted(folder.glob("*.safetensors")) for tensor in _tensors(path))
+    return parameters_in(settings.draft_folder(lender)) * DTYPES[settings.serve.dtype].itemsize if lender else 0
 
 
 def megabytes(count: int) -> str:
@@ -76,17 +66,6 @@ def megabytes(count: int) -> str:
 def _replicas(settings: Settings) -> str:
     serve = settings.serve
     return f"{serve.fewest_replicas} … {serve.max_replicas}" if serve.max_replicas else f"{serve.replicas}"
-
-
-def _tensors(path: Path) -> Iterator[dict]:
-    """The descriptions in a safetensors file's header."""
-    with path.open("rb") as file:
-        header = file.read(min(int.from_bytes(file.read(8), "little"), path.stat().st_size))
-    try:
-        tree = json.loads(header)
-    except ValueError:
-        raise UserError(f"{path} is damaged: copy or download it again") from None
-    return (tensor for name, tensor in tree.items() if name != "__metadata__")
 
 
 def _memory(device: str) -> tuple[int, str]:
