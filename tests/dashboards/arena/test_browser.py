@@ -53,7 +53,7 @@ def test_a_race_ends_with_the_same_text_in_every_column_and_a_quiet_console(aren
     assert cells(page, "R decode") == ["1", "3.17", "4.22"]  # a pass takes each of them the same time
     assert page.inner_text("#status") == "specflash decoded 4.22 times as fast as vanilla on this one prompt."
     assert "not for quoting" in page.inner_text("#summary caption")
-    sample = {order.sample.images for reciter in serving[1].values() for order in reciter.orders[-1:]}
+    sample = {order.sample.media for reciter in serving[1].values() for order in reciter.orders[-1:]}
     assert len(sample) == 1  # and all of them saw the same picture
     assert arena.complaints == []
 
@@ -118,7 +118,7 @@ def test_a_picture_of_ones_own_is_uploaded_and_reaches_every_method(arena, servi
     page.wait_for_selector("#samples input[value=own]:checked", state="attached")
     ask(page)
     page.wait_for_selector(OVER)
-    assert all(reciter.orders[-1].sample.images == (picture(),) for reciter in serving[1].values())
+    assert all(reciter.orders[-1].sample.media == (picture(),) for reciter in serving[1].values())
     assert "Run this where mine.png lies" in page.inner_text("#curl-note")
     (tmp_path / "mine.png").write_bytes(picture())
     assert said_by(page.inner_text("#curl"), tmp_path) == TEXT
@@ -136,7 +136,7 @@ def test_pictures_are_dropped_and_pasted_too(arena, serving):
         page.wait_for_selector("#samples input[value=own]:checked", state="attached")
         ask(page)
         page.wait_for_selector("#stop", state="hidden")
-    first, second = (order.sample.images for order in serving[1]["vanilla"].orders[-2:])
+    first, second = (order.sample.media for order in serving[1]["vanilla"].orders[-2:])
     assert (first, second) == ((picture((0, 0, 200)),), (picture((0, 200, 0)),))
 
 
