@@ -43,7 +43,7 @@ def test_an_answer_may_be_sent_back_as_the_client_got_it():
 
 
 @pytest.mark.parametrize("fields", [
-    {"user": "me", "metadata": {"a": "b"}, "store": False},
+    {"user": None, "metadata": {"a": "b"}, "store": False},
     {"n": 1, "stop": None, "presence_penalty": 0, "frequency_penalty": 0.0, "logprobs": False, "tools": []},
     {"response_format": {"type": "text"}, "temperature": None, "stream_options": None},
 ])
