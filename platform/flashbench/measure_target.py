@@ -7,7 +7,7 @@ taken along text sampled at temperature 1. The figures go into the card beside t
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +15,8 @@ import torch
 import typer
 
 from flashbench.console import progress
+from flashbench.fingerprint import digest
+from flashbench.journal import Journal, Record
 from specflash.answering import answer_together
 from specflash.data.drawn import TEST_SEED, jpeg
 from specflash.data.grading import f1, grade
@@ -75,24 +77,37 @@ def entropies(target: Target, prompt: Prompt, answer: list[int]) -> list[float]:
     return (-(law.exp() * law).sum(-1)).tolist()
 
 
-def measure(target: Target, pictures: int, limit: int = 160) -> tuple[Figures, list[str]]:
-    """Grade greedy answers; take the entropy along sampled ones of every tenth picture."""
+def measure(target: Target, pictures: int, journal: Journal, limit: int = 160) -> tuple[Figures, list[str]]:
+    """Grade greedy answers; take the entropy along sampled ones of every tenth picture.
+
+    journal  what an earlier run has finished is not done again
+    """
     scenes = held_out(pictures)
-    answers: list[list[int]] = []
-    spread: list[float] = []
+    conditions = digest({"target": target.fingerprint, "dtype": str(target.dtype), "limit": limit, "of": QUESTION})
+    done: list[Record] = []
     with progress("captions of held-out pictures", pictures) as advance:
         for start in range(0, pictures, BATCH):
             batch = scenes[start:start + BATCH]
-            answers += greedy_answers(target, batch, limit)
-            for number, scene in enumerate(batch, start):
-                if number % ENTROPY_EVERY == 0:
-                    prompt = target.encode(question(scene))
-                    spread += entropies(target, prompt, sampled_answer(target, prompt, number, limit))
+            key = f"{start}+{len(batch)}"
+            if journal.find(key, conditions) is None:
+                journal.add({"key": key, "fingerprint": conditions, **_looked_at(target, batch, start, limit)})
+            done.append(journal.get(key, conditions))
             advance(len(batch))
+    answers, spread = (list(chain.from_iterable(record[part] for record in done)) for part in ("answers", "entropies"))
     texts = [target.decode(answer) for answer in answers]
     scores = f1([grade(text, scene) for text, scene in zip(texts, scenes, strict=True)])
     return Figures(pictures, scores.objects, scores.colours, scores.place,
                    sum(spread) / len(spread), sum(map(len, answers)) / pictures), texts
+
+
+def _looked_at(target: Target, scenes: Sequence[Scene], first: int, limit: int) -> Record:
+    """Greedy answers to the scenes, which are numbered from `first`, and the entropies along some sampled ones."""
+    spread: list[float] = []
+    for number, scene in enumerate(scenes, first):
+        if number % ENTROPY_EVERY == 0:
+            prompt = target.encode(question(scene))
+            spread += entropies(target, prompt, sampled_answer(target, prompt, number, limit))
+    return {"answers": greedy_answers(target, scenes, limit), "entropies": spread}
 
 
 def run(
@@ -101,9 +116,10 @@ def run(
     threads: Annotated[int, typer.Option(help="CPU threads")] = 2,
     output: Annotated[Path, typer.Option(help="where the figures go")] = Path("runs/build-target/figures.json"),
 ) -> None:
-    """Measure `llava-smol` on held-out drawn scenes."""
+    """Measure `llava-smol` on held-out drawn scenes; killed and run again, it goes on."""
     torch.set_num_threads(threads)
-    figures, texts = measure(load_target("llava-smol", dtype=dtype), pictures)
+    journal = Journal(output.with_suffix(".jsonl"))
+    figures, texts = measure(load_target("llava-smol", dtype=dtype), pictures, journal)
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps({"figures": figures.__dict__, "answers": texts}, indent=1))
     print(json.dumps(figures.__dict__, indent=1))
