@@ -226,8 +226,8 @@ def _as_many_rows_as_there_are(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Passes, "__init__", lambda self, *given: begin(self, *given[:-1], None))
 
 
-def _later_rows_an_ulp_off(self, embeds, cache, positions, mask, keep):
-    output = _forward(self, embeds, cache, positions, mask, keep)
+def _later_rows_an_ulp_off(self, embeds, cache, positions, mask, keep, inner):
+    output = _forward(self, embeds, cache, positions, mask, keep, inner)
     logits = output.logits.clone()
     logits[:, 1:] *= 1 + 2**-7
     return Output(output.features, logits)
