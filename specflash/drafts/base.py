@@ -34,6 +34,9 @@ class DraftConfig(BaseModel):
     vocabulary: int = Field(0, ge=0)
     sampled: bool = False
 
+    given: ClassVar[frozenset[str]] = frozenset({"width"})
+    """Settings that are the target's or the features', where the experiment does not say them."""
+
     decoding: ClassVar[frozenset[str]] = frozenset({"sampled"})
     """Settings that the weights do not depend on: they may change without another training."""
 

@@ -50,6 +50,8 @@ class DreamConfig(EagleConfig):
     inner_layer: int | None = Field(None, ge=0)
     pool: int = Field(9, ge=1)
 
+    given = EagleConfig.given | {"inner_layer"}
+
 
 class DeepKeys(NamedTuple):
     """Keys of rows, and behind them those of the target's inner states of the committed ones."""
@@ -69,7 +71,8 @@ class DeepBuffer(KeyBuffer):
     def append(self, new: Keys | DeepKeys) -> DeepKeys:
         if isinstance(new, DeepKeys):
             self._deep.append(new.deep)
-        return super().append(new)
+        super().append(Keys(new.k, new.v))
+        return self.stored
 
     @property
     def stored(self) -> DeepKeys:

@@ -96,6 +96,10 @@ class Target(ABC):
         inner  the decoder layer whose hidden states are wanted too (`Output.inner`); None: of no layer
         """
 
+    def attention_entropy(self, prompt: Prompt) -> Tensor:
+        """Mean entropy of each decoder layer's attention over the text behind the pictures, in nats [layers]."""
+        raise NotImplementedError(f"{self.name} does not tell how sure its attention is")
+
     @abstractmethod
     def head(self, features: Tensor) -> Tensor:
         """The LM head; `head(output.features)` equals the model's own logits to the last bit."""

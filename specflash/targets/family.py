@@ -18,7 +18,7 @@ from specflash.packed import can_pack, pack_linears
 from specflash.records import Clip, Medium, Output, Prompt, Sample
 from specflash.targets.base import Ends, Target
 from specflash.targets.folder import Kind, find_tensors, folder_fingerprint, load_whole
-from specflash.targets.inner import heard_after
+from specflash.targets.inner import attention_entropies, heard_after
 from specflash.targets.wording import Shown, Wording, find_spans
 
 
@@ -157,6 +157,13 @@ class Family(Target):
         logits = self.head(features[:, features.shape[1] - keep:])
         return Output(features.to(self.device), logits.to(self.device),
                       heard[0].to(self.device) if heard else None)
+
+    @torch.inference_mode()
+    def attention_entropy(self, prompt: Prompt) -> Tensor:
+        text = torch.arange(prompt.length, device=self.device) >= prompt.prefix
+        with attention_entropies(self.model.model.language_model, text) as entropies:
+            self.forward(self.embed_prompt(prompt), None, self.positions(prompt, 0, prompt.length), None, keep=0)
+        return torch.stack([entropy.cpu() for entropy in entropies])
 
     def head(self, features: Tensor) -> Tensor:
         return self.model.lm_head(features)

@@ -1,4 +1,4 @@
-"""Looking into the decoder layers of an unpatched model: hidden states, and how sure attention is. It knows no draft."""
+"""Looking into the decoder layers of an unpatched model: its states, and how sure attention is. It knows no draft."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
