@@ -14,8 +14,8 @@ The gate hears the mean of the target's features over the question: text behind 
 before the first answer. It is the same in training, in decoding and in later turns of a conversation
 (where it is still the first question, as pictures stand before it). Noise never reaches it.
 
-Departures. Pruning is even, not random (experts.py). The loss is that of all drafts here, on stored
-features instead of a target in the loop. The paper says of the gate only that the question sets it: here
+Departures. Pruning is even, not random (experts.py). The loss is that of all drafts here; the paper's
+target in the training loop is a choice of the trainer (`train.features: online`). The paper says of the gate only that the question sets it: here
 it is a norm and a linear layer on that mean.
 """
 
