@@ -15,8 +15,8 @@ before the first answer. It is the same in training, in decoding and in later tu
 (where it is still the first question, as pictures stand before it). Noise never reaches it.
 
 Departures. Pruning is even, not random (experts.py). The loss is that of all drafts here; the paper's
-target in the training loop is a choice of the trainer (`train.features: online`). The paper says of the gate only that the question sets it: here
-it is a norm and a linear layer on that mean.
+target in the training loop is a choice of the trainer (`train.features: online`). The paper says of the
+gate only that the question sets it: here it is a norm and a linear layer on that mean.
 """
 
 from collections.abc import Sequence
