@@ -11,10 +11,10 @@ export function command(body, picture) {
   return `{ printf %s ${quoted(head)}\n  ${source} | base64 | tr -d '\\n'\n  printf %s ${quoted(tail)}\n} | ${send}`;
 }
 
-// The request without its picture's bytes.
+// The request without its picture's or clip's bytes.
 export function withPlace(body, media) {
   const copy = structuredClone(body);
-  for (const part of copy.messages[0].content) if (part.type === "image_url") part.image_url.url = `data:${media};base64,${PLACE}`;
+  for (const part of copy.messages[0].content) if (part.type !== "text") part[part.type].url = `data:${media};base64,${PLACE}`;
   return copy;
 }
 

@@ -61,7 +61,10 @@ function read() {
 
 async function request(form, sent) {
   const parts = [{ type: "text", text: form.prompt }];
-  if (sent) parts.unshift({ type: "image_url", image_url: { url: await dataUrl(sent.blob) } });
+  if (sent) {
+    const kind = sent.clip ? "video_url" : "image_url";
+    parts.unshift({ type: kind, [kind]: { url: await dataUrl(sent.blob) } });
+  }
   return { model: form.methods.split(",").at(-1), messages: [{ role: "user", content: parts }], temperature: Number(form.temperature),
            seed: Number(form.seed), max_tokens: Number(form.tokens) };
 }
@@ -71,7 +74,7 @@ async function go() {
   if (!form.methods) return say("Choose at least one method.");
   const sent = await picture.bytes();
   const body = await request(form, sent);
-  if (JSON.stringify(body).length > setup.max_body_mb * 2 ** 20) return say(`The picture is too large: a request may have ${setup.max_body_mb} MiB.`);
+  if (JSON.stringify(body).length > setup.max_body_mb * 2 ** 20) return say(`The ${sent?.clip ? "clip" : "picture"} is too large: a request may have ${setup.max_body_mb} MiB.`);
   const runs = form.methods.split(",").map((method) => new Run(method));
   race = { form, sent, body, runs, vanilla: runs.find((run) => run.method === "vanilla"), abort: new AbortController() };
   lay(runs);

@@ -46,7 +46,8 @@ class ServeSettings(Section):
     max_new_tokens: int = Field(512, ge=1)
     max_body_mb: int = Field(16, ge=1)
     max_pixels: int = Field(32_000_000, ge=1, description="of all pictures of one request")
-    max_pictures: int = Field(8, ge=1)
+    max_pictures: int = Field(8, ge=1, description="and clips")
+    clip_frames: int = Field(4, ge=1, description="shown of each clip")
     max_prompt_tokens: int = Field(4096, ge=1)
     ab: AbSettings = AbSettings()
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -164,17 +165,29 @@ def _check(facts: _Facts, frames: int, name: str, max_pixels: int, max_seconds: 
 
 def _by_decord(data: bytes, facts: _Facts, shown: list[int]) -> list[np.ndarray] | None:
     """The frames [H, W, 3], or None where decord is not there or cannot read them."""
-    # On a damaged stream decord tries to go on thousands of times before it gives up.
-    os.environ.setdefault("DECORD_EOF_RETRY_MAX", "64")
-    try:
-        import decord
-    except (ImportError, OSError):
+    decord = _decord()
+    if decord is None:
         return None
     try:
         reader = decord.VideoReader(BytesIO(data), num_threads=1)
         return list(reader.get_batch(shown).asnumpy()) if len(reader) == len(facts.seconds) else None
     except (decord.DECORDError, RuntimeError, IndexError):
         return None
+
+
+@cache
+def _decord() -> Any | None:
+    # On a damaged stream it tries to go on thousands of times before it gives up.
+    os.environ.setdefault("DECORD_EOF_RETRY_MAX", "64")
+    programs = os.environ.get("PATH")
+    try:
+        import decord
+    except (ImportError, OSError):
+        return None
+    finally:  # it puts its own folder into the search path of the whole process
+        if programs is not None:
+            os.environ["PATH"] = programs
+    return decord
 
 
 def _by_pyav(data: bytes, shown: list[int]) -> list[np.ndarray]:

@@ -130,5 +130,5 @@ def test_missing_folders_and_splits(name, folder, tmp_path):
         open_dataset(name, tmp_path / "nowhere", "train")
     with pytest.raises(UserError, match=r"no .*\.json in "):
         open_dataset(name, tmp_path, "train")
-    with pytest.raises(UserError, match=r"has no split `dev` in .*; found: .*test, train"):
+    with pytest.raises(UserError, match=r"has no split `dev` in .*; found: .*test.*, train"):
         open_dataset(name, folder, "dev")

@@ -16,7 +16,7 @@ def target(folders):
     ((56, 28), 4 + 2 * 4 + 2),
     ((28, 56), 4 + 4 * 2 + 4),
     ((84, 28), 4 + 2 * 6 + 2),
-    ((56, 40), 4 + 4 * 4 + 4),  # of four rows in which 2.9 hold something, none is left out whole
+    ((56, 40), 4 + 2 * 4 + 2),  # 2.9 of four rows hold something, and the model keeps two of them
     ((200, 100), 4 + 2 * 4 + 2),
 ])
 def test_a_pictures_tokens_follow_from_its_shape(target, size, tokens):

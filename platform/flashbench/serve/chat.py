@@ -7,33 +7,31 @@ How a conversation becomes a Sample:
 * System (and developer) messages come first, and are put before the first question with a blank
   line between. The chat templates of the LLaVA family have no system role; a text that works the
   same for every target is better than one that some templates drop.
-* Pictures belong to the first user turn, since a Sample's pictures stand before its first
-  question. Several are kept in order. A picture in a later message is refused, not moved.
+* Pictures and clips belong to the first user turn, since a Sample's media stand before its first
+  question. Several are kept in order. One in a later message is refused, not moved.
 """
 
 import secrets
 from collections.abc import Iterable
 from itertools import groupby
 
-from flashbench.serve.clips import refuse_clips
 from flashbench.serve.events import Order
 from flashbench.serve.pictures import count_pixels, read_data_url
 from flashbench.serve.refusal import Refusal
-from flashbench.serve.schema import ChatRequest, Message
+from flashbench.serve.schema import ChatRequest, Message, VideoUrl
 from flashbench.settings import ServeSettings
-from specflash.records import Sample, Turn, sample_id
+from specflash.records import Clip, Medium, Sample, Turn, sample_id
 from specflash.sampling import Sampling
 
 INSTRUCTION_ROLES = ("system", "developer")
 
 
 def read_order(request: ChatRequest, limits: ServeSettings) -> Order:
-    """Raises Refusal for a conversation, a picture or a number that cannot be served."""
+    """Raises Refusal for a conversation, a picture, a clip or a number that cannot be served."""
     sampling = read_sampling(request, limits)
     turns = read_turns(request.messages)
-    images = read_pictures(request.messages, limits)
-    refuse_clips(request.messages)
-    return Order(Sample(sample_id(images, turns), images, turns, task="chat"), sampling, tuple(request.stop or ()))
+    media = read_media(request.messages, limits)
+    return Order(Sample(sample_id(media, turns), media, turns, task="chat"), sampling, tuple(request.stop or ()))
 
 
 def read_sampling(request: ChatRequest, limits: ServeSettings) -> Sampling:
@@ -63,23 +61,26 @@ def read_turns(messages: list[Message]) -> tuple[Turn, ...]:
     return tuple(Turn(question, answer) for question, answer in zip(said[::2], [*said[1::2], None], strict=True))
 
 
-def read_pictures(messages: list[Message], limits: ServeSettings) -> tuple[bytes, ...]:
-    """The encoded pictures, within the limits on their number and on their pixels together."""
-    _refuse_late_pictures(messages)
-    places = [(f"messages.{place}.content", url)
-              for place, message in enumerate(messages) for url in message.picture_urls]
+def read_media(messages: list[Message], limits: ServeSettings) -> tuple[Medium, ...]:
+    """The encoded pictures and clips, within the limits on their number and on the pictures' pixels together."""
+    _refuse_late_media(messages)
+    places = [(f"messages.{place}.content", shown) for place, message in enumerate(messages) for shown in message.media]
     if len(places) > limits.max_pictures:
-        raise Refusal(400, f"{len(places)} pictures in one request; at most {limits.max_pictures} are accepted",
-                      "messages", "too_many_images")
-    pictures, pixels = [], 0
-    for where, url in places:
-        picture = read_data_url(url, where)
+        raise Refusal(400, f"{len(places)} pictures and clips in one request; at most {limits.max_pictures} are "
+                           "accepted", "messages", "too_many_images")
+    media: list[Medium] = []
+    pixels = 0
+    for where, shown in places:
+        if isinstance(shown, VideoUrl):
+            media.append(Clip(read_data_url(shown.url, where, "video"), limits.clip_frames))
+            continue
+        picture = read_data_url(shown.url, where)
         pixels += count_pixels(picture, where)
         if pixels > limits.max_pixels:
             raise Refusal(400, f"`{where}`: the pictures of a request may have {limits.max_pixels} pixels "
                                f"together; this one makes it {pixels}", where, "image_too_large")
-        pictures.append(picture)
-    return tuple(pictures)
+        media.append(picture)
+    return tuple(media)
 
 
 def _max_new_tokens(request: ChatRequest, limit: int) -> int:
@@ -100,13 +101,13 @@ def _instruction(messages: list[Message], place: int) -> tuple[str, ...]:
     return messages[place].texts
 
 
-def _refuse_late_pictures(messages: list[Message]) -> None:
-    """Pictures belong to the user messages before the first answer."""
+def _refuse_late_media(messages: list[Message]) -> None:
+    """They belong to the user messages before the first answer."""
     answered = False
     for place, message in enumerate(messages):
         answered = answered or message.role == "assistant"
-        if message.picture_urls and (answered or message.role != "user"):
-            raise Refusal(400, "pictures must be in the first user message", f"messages.{place}.content",
+        if message.media and (answered or message.role != "user"):
+            raise Refusal(400, "pictures and clips must be in the first user message", f"messages.{place}.content",
                           "invalid_image_place")
 
 

@@ -1,6 +1,6 @@
-"""Picture parts of a request: data URL -> bytes of a picture that is safe to decode.
+"""Pictures and clips of a request: data URL -> bytes; a picture's header is read, so that it is safe to decode.
 
-Only the header is read here; the target decodes the pixels. It knows no chat and no model.
+The target decodes the pixels, and says what is wrong with a clip. It knows no chat and no model.
 """
 
 import io
@@ -15,22 +15,25 @@ from specflash.data.media import DAMAGE, MAX_RATIO, too_thin
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP")
 
 
-def read_data_url(url: str, where: str) -> bytes:
+def read_data_url(url: str, where: str, kind: str = "image") -> bytes:
     """The bytes a base64 data URL holds. Nothing is ever fetched or opened.
 
-    where  the field, for the message. Raises Refusal 400 (wrong URL) or 415 (not an image type).
+    where  the field, for the message
+    kind   "image" or "video"
+
+    Raises Refusal 400 (wrong URL) or 415 (of another kind).
     """
     scheme = url.partition(":")[0].lower()
     if scheme != "data":
         shown = f"`{scheme}:` URLs" if scheme in ("http", "https", "file", "ftp") else "plain strings"
-        raise Refusal(400, f"`{where}`: {shown} are not accepted; send the picture itself as "
-                           "data:image/…;base64,…", where, "invalid_image_url")
+        raise Refusal(400, f"`{where}`: {shown} are not accepted; send the {kind} itself as "
+                           f"data:{kind}/…;base64,…", where, f"invalid_{kind}_url")
     header, comma, payload = url[len("data:"):].partition(",")
     media_type, *flags = header.split(";")
     if not comma or "base64" not in flags:
-        raise Refusal(400, f"`{where}` is not of the form data:image/…;base64,…", where, "invalid_image_url")
-    if not media_type.lower().startswith("image/"):
-        raise Refusal(415, f"`{where}`: media type `{media_type}` is not an image type", where,
+        raise Refusal(400, f"`{where}` is not of the form data:{kind}/…;base64,…", where, f"invalid_{kind}_url")
+    if not media_type.lower().startswith(f"{kind}/"):
+        raise Refusal(415, f"`{where}`: media type `{media_type}` is not of the form {kind}/…", where,
                       "unsupported_media_type")
     try:
         return b64decode(payload, validate=True)

@@ -47,8 +47,6 @@ class VideoUrl(Part):
 
 
 class VideoPart(Part):
-    """A clip. What becomes of it is decided in clips.py."""
-
     type: Literal["video_url"]
     video_url: VideoUrl
 
@@ -84,16 +82,11 @@ class Message(Part):
         return tuple(part.text for part in self.content if isinstance(part, TextPart))
 
     @property
-    def picture_urls(self) -> tuple[str, ...]:
-        if isinstance(self.content, str):
-            return ()
-        return tuple(part.image_url.url for part in self.content if isinstance(part, ImagePart))
-
-    @property
-    def clip_urls(self) -> tuple[str, ...]:
-        if isinstance(self.content, str):
-            return ()
-        return tuple(part.video_url.url for part in self.content if isinstance(part, VideoPart))
+    def media(self) -> tuple[ImageUrl | VideoUrl, ...]:
+        """Pictures and clips, in order."""
+        parts = () if isinstance(self.content, str) else self.content
+        return tuple(part.image_url if isinstance(part, ImagePart) else part.video_url
+                     for part in parts if not isinstance(part, TextPart))
 
 
 class StreamOptions(Part):

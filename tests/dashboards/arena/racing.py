@@ -14,6 +14,7 @@ from flashbench.serve.events import Committed, Finished, Started
 from flashbench.serve.pictures import count_pixels
 from flashbench.serve.refusal import Refusal
 from flashbench.settings import ServeSettings
+from specflash.records import Clip
 
 TEXT = ("The picture shows a sunny beach with two pink sail boats on the water, a person in green who waves, "
         "and a pink cat that is asleep on the sand while the sun goes down behind them all .")
@@ -35,8 +36,9 @@ class Reciter:
     async def decode(self, order):
         self.orders.append(order)
         question = order.sample.turns[-1].question
-        for picture in order.sample.media:
-            count_pixels(picture, "messages.0.content")
+        for medium in order.sample.media:
+            if not isinstance(medium, Clip):
+                count_pixels(medium, "messages.0.content")
         if "be busy" in question:
             raise Refusal(429, "8 requests wait already", code="queue_full")
         pieces = PIECES[: order.sampling.max_new_tokens]

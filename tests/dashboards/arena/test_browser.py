@@ -5,9 +5,12 @@ import subprocess
 
 import pytest
 
+from flashbench.settings import ServeSettings
+from specflash.records import Clip
 from tests.browser import DESKTOP, PHONE, opened
 from tests.dashboards.arena.racing import PATTERNS, TEXT, served
 from tests.tiny import picture
+from tests.videos import write_video
 
 METHODS = list(PATTERNS)
 READY, OVER = "#go:enabled", "#summary tbody tr"
@@ -53,7 +56,7 @@ def test_a_race_ends_with_the_same_text_in_every_column_and_a_quiet_console(aren
     assert cells(page, "R decode") == ["1", "3.17", "4.22"]  # a pass takes each of them the same time
     assert page.inner_text("#status") == "specflash decoded 4.22 times as fast as vanilla on this one prompt."
     assert "not for quoting" in page.inner_text("#summary caption")
-    sample = {order.sample.images for reciter in serving[1].values() for order in reciter.orders[-1:]}
+    sample = {order.sample.media for reciter in serving[1].values() for order in reciter.orders[-1:]}
     assert len(sample) == 1  # and all of them saw the same picture
     assert arena.complaints == []
 
@@ -118,10 +121,23 @@ def test_a_picture_of_ones_own_is_uploaded_and_reaches_every_method(arena, servi
     page.wait_for_selector("#samples input[value=own]:checked", state="attached")
     ask(page)
     page.wait_for_selector(OVER)
-    assert all(reciter.orders[-1].sample.images == (picture(),) for reciter in serving[1].values())
+    assert all(reciter.orders[-1].sample.media == (picture(),) for reciter in serving[1].values())
     assert "Run this where mine.png lies" in page.inner_text("#curl-note")
     (tmp_path / "mine.png").write_bytes(picture())
     assert said_by(page.inner_text("#curl"), tmp_path) == TEXT
+
+
+def test_a_clip_is_shown_and_reaches_every_method_as_it_is(arena, serving, tmp_path):
+    page, clip = arena.page, write_video(tmp_path / "mine.mp4").read_bytes()
+    page.set_input_files("#file", {"name": "mine.mp4", "mimeType": "video/mp4", "buffer": clip})
+    page.wait_for_selector("#chosen video[controls]")
+    assert page.inner_text(".sample:has(input[value=own])") == "clip"
+    ask(page)
+    page.wait_for_selector(OVER)
+    shown = Clip(clip, ServeSettings().clip_frames)
+    assert all(reciter.orders[-1].sample.media == (shown,) for reciter in serving[1].values())
+    assert said_by(page.inner_text("#curl"), tmp_path) == TEXT
+    assert arena.complaints == []
 
 
 def test_pictures_are_dropped_and_pasted_too(arena, serving):
@@ -136,7 +152,7 @@ def test_pictures_are_dropped_and_pasted_too(arena, serving):
         page.wait_for_selector("#samples input[value=own]:checked", state="attached")
         ask(page)
         page.wait_for_selector("#stop", state="hidden")
-    first, second = (order.sample.images for order in serving[1]["vanilla"].orders[-2:])
+    first, second = (order.sample.media for order in serving[1]["vanilla"].orders[-2:])
     assert (first, second) == ((picture((0, 0, 200)),), (picture((0, 200, 0)),))
 
 
@@ -144,7 +160,7 @@ def test_what_is_no_picture_is_told_at_once(arena):
     page = arena.page
     page.set_input_files("#file", {"name": "notes.png", "mimeType": "image/png", "buffer": b"not a picture"})
     page.wait_for_selector("#picture-problem:not([hidden])")
-    assert page.inner_text("#picture-problem").startswith("notes.png is not a picture that this browser can read")
+    assert page.inner_text("#picture-problem").startswith("notes.png is neither a clip nor a picture")
     assert page.locator("#samples input[value=own]").is_hidden()
 
 

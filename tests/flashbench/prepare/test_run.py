@@ -128,7 +128,7 @@ def test_prompts_too_long_for_the_dump_are_counted_by_the_target_itself(messy, m
     def encode(sample):
         return SimpleNamespace(length=len(sample.turns[0].question + (sample.turns[0].answer or "")))
 
-    monkeypatch.setattr(targets, "load_target", lambda *settings: SimpleNamespace(encode=encode))
+    monkeypatch.setattr(targets, "load_encoder", lambda *settings: SimpleNamespace(encode=encode))
     short = messy.model_copy(update={"check": messy.check.model_copy(update={"prompts": 4}),
                                      "dump": messy.dump.model_copy(update={"max_length": 20})})
     assert [(one.encoded, one.too_long) for one in run_prepare(short)] == [(4, 4), (3, 0)]

@@ -5,6 +5,7 @@ import time
 import urllib.request
 from base64 import b64encode
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -13,6 +14,7 @@ from flashbench.serve import Served
 from flashbench.serve import run as serve_run
 from flashbench.serve.scrape import FILE
 from tests.tiny import picture
+from tests.videos import write_video
 
 METHODS = ("vanilla", "eagle", "specflash")
 SHAPES = {"eagle": {"k": 3, "head_dim": 8, "inner": 16},
@@ -28,6 +30,13 @@ def asked(text: str = "What is it?", pictures=(RED,)) -> list:
     parts = [{"type": "image_url", "image_url": {"url": "data:image/png;base64," + b64encode(data).decode()}}
              for data in pictures]
     return [{"role": "user", "content": [*parts, {"type": "text", "text": text}]}]
+
+
+def moving() -> str:
+    """A small video as a data URL."""
+    with TemporaryDirectory() as folder:
+        video = write_video(Path(folder) / "clip.mp4")
+        return "data:video/mp4;base64," + b64encode(video.read_bytes()).decode()
 
 
 def ask(client, method: str, messages=None, **fields):
@@ -99,6 +108,8 @@ def replicas(deployment: str) -> int:
 CONVERSATIONS = {
     "a picture": asked(),
     "two pictures": asked("Compare.", (picture((0, 0, 200)), picture((0, 200, 0)))),
+    "a clip": [{"role": "user", "content": [{"type": "video_url", "video_url": {"url": moving()}},
+                                            {"type": "text", "text": "What happens?"}]}],
     "text alone": asked("Tell me more.", ()),
     "several turns": [{"role": "system", "content": "Be brief."}, *asked("First?"),
                       {"role": "assistant", "content": "One."}, {"role": "user", "content": "Second?"}],

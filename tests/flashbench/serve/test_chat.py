@@ -10,7 +10,7 @@ from flashbench.serve.events import Order
 from flashbench.serve.refusal import Refusal
 from flashbench.serve.schema import parse_request
 from flashbench.settings import ServeSettings
-from specflash.records import Turn, sample_id
+from specflash.records import Clip, Turn, sample_id
 from specflash.sampling import Sampling
 from tests.tiny import picture
 
@@ -69,12 +69,24 @@ def test_stop_strings_travel_with_the_order():
     assert order_of([say("user", "a")], stop=["\n", "END"]).stop == ("\n", "END")
 
 
-def test_a_clip_is_refused_in_one_line():
-    clip = {"type": "video_url", "video_url": {"url": "data:video/mp4;base64,YQ=="}}
-    refusal = refusal_of([{"role": "user", "content": [clip, {"type": "text", "text": "What happens?"}]}])
-    assert (refusal.status, refusal.code, refusal.param) == (400, "unsupported_media", "messages.0.content")
-    assert refusal.message == ("`messages.0.content`: this target takes pictures and no clips; send frames as "
-                               "`image_url` parts")
+def shown(clip: str, *others: dict) -> list[dict]:
+    return [{"role": "user", "content": [{"type": "video_url", "video_url": {"url": clip}}, *others,
+                                         {"type": "text", "text": "What happens?"}]}]
+
+
+def test_clips_stand_among_the_pictures_in_order():
+    picture = say("user", "a", pictures=(RED,))["content"][0]
+    media = order_of(shown("data:video/mp4;base64,YQ==", picture)).sample.media
+    assert media == (Clip(b"a", ServeSettings().clip_frames), RED)
+
+
+@pytest.mark.parametrize(("clip", "status", "code"), [
+    ("https://example.org/a.mp4", 400, "invalid_video_url"),
+    ("data:image/png;base64,YQ==", 415, "unsupported_media_type"),
+    ("data:video/mp4;base64,Y", 400, "invalid_base64")])
+def test_what_is_no_clip_is_refused_in_one_line(clip, status, code):
+    refusal = refusal_of(shown(clip))
+    assert (refusal.status, refusal.code, refusal.param) == (status, code, "messages.0.content")
 
 
 def test_sampling_defaults_are_openais_and_the_seed_is_drawn():
@@ -93,9 +105,10 @@ def test_max_completion_tokens_is_the_newer_name():
     ([say("assistant", "a"), say("user", "b")], {}, "the first message after the system's must have role `user`"),
     ([say("user", "a"), say("system", "b"), say("user", "c")], {}, "system messages must come first"),
     ([say("user", "a"), say("assistant", "b"), say("user", "c", pictures=(RED,))], {},
-     "pictures must be in the first user message"),
-    ([say("system", "a", pictures=(RED,)), say("user", "b")], {}, "pictures must be in the first user message"),
-    ([say("user", "a", pictures=(RED, RED, RED))], {}, "3 pictures in one request; at most 2 are accepted"),
+     "pictures and clips must be in the first user message"),
+    ([say("system", "a", pictures=(RED,)), say("user", "b")], {},
+     "pictures and clips must be in the first user message"),
+    ([say("user", "a", pictures=(RED, RED, RED))], {}, "3 pictures and clips in one request; at most 2 are accepted"),
     ([say("user", "a")], {"max_tokens": 101}, "`max_tokens` must lie in 1 … 100, not 101"),
     ([say("user", "a")], {"max_tokens": 5, "max_completion_tokens": 5},
      "give `max_completion_tokens` or `max_tokens`, not both"),

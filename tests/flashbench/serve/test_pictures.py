@@ -36,14 +36,14 @@ def test_every_format_is_read_and_measured(format):
 
 
 @pytest.mark.parametrize(("url", "status", "message"), [
-    ("https://example.org/a.png", 400, "`here`: `https:` URLs are not accepted; send the picture itself as "
+    ("https://example.org/a.png", 400, "`here`: `https:` URLs are not accepted; send the image itself as "
                                        "data:image/…;base64,…"),
-    ("FILE:///etc/passwd", 400, "`here`: `file:` URLs are not accepted; send the picture itself as "
+    ("FILE:///etc/passwd", 400, "`here`: `file:` URLs are not accepted; send the image itself as "
                                 "data:image/…;base64,…"),
-    ("iVBORw0KGgo=", 400, "`here`: plain strings are not accepted; send the picture itself as data:image/…;base64,…"),
+    ("iVBORw0KGgo=", 400, "`here`: plain strings are not accepted; send the image itself as data:image/…;base64,…"),
     ("data:image/png,abc", 400, "`here` is not of the form data:image/…;base64,…"),
     ("data:image/png;base64", 400, "`here` is not of the form data:image/…;base64,…"),
-    ("data:text/html;base64,YQ==", 415, "`here`: media type `text/html` is not an image type"),
+    ("data:text/html;base64,YQ==", 415, "`here`: media type `text/html` is not of the form image/…"),
     ("data:image/png;base64,a$b=", 400, "`here` is not valid base64: Only base64 data is allowed"),
 ])
 def test_other_urls_are_refused_in_one_line(url, status, message):

@@ -53,7 +53,7 @@ def test_a_signal_ends_it_cleanly_and_the_handlers_are_as_before(settings, state
 def test_the_arena_is_opened_where_that_was_asked_for(settings, states, monkeypatch):
     opened = []
     monkeypatch.setattr(run.webbrowser, "open", lambda url: opened.append(url) or True)
-    monkeypatch.setattr(run, "_wait_for_interrupt", lambda: None)
+    monkeypatch.setattr(run, "wait_for_interrupt", lambda: None)
     run.run_serve(settings)
     run.run_serve(settings, open_page=True)
     assert opened == ["http://127.0.0.1:1234/arena"]

@@ -32,7 +32,7 @@ def test_content_is_a_string_or_parts():
              {"type": "text", "text": "is it?"}]
     message = parse_request(body(messages=[{"role": "user", "content": parts}])).messages[0]
     assert message.texts == ("What", "is it?")
-    assert message.picture_urls == ("data:,",)
+    assert [shown.url for shown in message.media] == ["data:,"]
     assert parse_request(body()).messages[0].texts == ("Hello",)
 
 
@@ -49,7 +49,7 @@ def test_an_answer_may_be_sent_back_as_the_client_got_it():
 
 
 @pytest.mark.parametrize("fields", [
-    {"user": "me", "metadata": {"a": "b"}, "store": False},
+    {"metadata": {"a": "b"}, "store": False},
     {"n": 1, "stop": None, "presence_penalty": 0, "frequency_penalty": 0.0, "logprobs": False, "tools": []},
     {"response_format": {"type": "text"}, "temperature": None, "stream_options": None},
 ])

@@ -39,7 +39,7 @@ def test_outside_the_main_thread_nothing_is_changed():
 
 
 def test_the_command_line_tells_it_in_one_line(monkeypatch, capsys):
-    monkeypatch.setattr("flashbench.serve.run_serve", lambda settings: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr("flashbench.serve.run_serve", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     with pytest.raises(SystemExit, match=str(TERMINATED)), ending_on_sigterm():
         main(["serve"])
     assert capsys.readouterr().err == "interrupted\n"

@@ -126,7 +126,7 @@ def test_the_outside_answer_comes_from_a_plain_model_without_its_own_habits(tmp_
     asked, inner = [], verify_run.load_target
     monkeypatch.setattr(verify_run, "load_target", lambda *a, **k: asked.append(k) or inner(*a, **k))
     verdict = run_verify(settings)
-    assert asked == [{"plain": True}]
+    assert [options["plain"] for options in asked] == [True]
     assert [outcome.equal for outcome in verdict.outcomes if outcome.check == "outside"] == [True]
 
 
