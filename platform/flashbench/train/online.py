@@ -14,7 +14,7 @@ The text must be there already: `specflash regenerate` writes the target's own a
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
@@ -67,7 +67,7 @@ class Online:
         return torch.tensor(self._answers[key])
 
     def read(self, key: str, inner: bool = True) -> Features:
-        """The sample with this id, from the target; with inner states where the manifest names a layer.
+        """The sample with this id, from the target; with inner states where they are wanted and a layer is named.
 
         Raises UserError where the data set has changed since the index was made.
         """
@@ -75,7 +75,8 @@ class Online:
         if sample.id != key:
             raise UserError(f"dump.source is not what it was when {self.folder / INDEX} was made: delete that file and "
                             "run `specflash train` again")
-        return extract(self._passes, sample, self.manifest.max_length, dtype=None)
+        made = extract(self._passes, sample, self.manifest.max_length, dtype=None)
+        return made if inner else replace(made, inner=None)
 
 
 def index_source(settings: Settings) -> Online:

@@ -91,10 +91,12 @@ def test_a_draft_learns_from_them(live):
 
 def test_inner_states_come_along_where_the_settings_name_a_layer(live):
     settings = with_settings(live, {"inner": 0})
-    made = open_features(settings, CPU) if checked_features(settings).manifest.inner == 0 else None
+    assert checked_features(settings).manifest.inner == 0
+    made = open_features(settings, CPU)
     draft, ids = make(settings, "dream", 0), made.ids()
     with_inner, without = (Reader(made, ids, torch.float32, CPU, inner).batch([0, 1]) for inner in (True, False))
     assert with_inner.inner.shape == with_inner.features.shape
+    assert without.inner is None
     assert draft.loss(with_inner).loss.isfinite()
     assert torch.equal(without.features, with_inner.features)
     checked_features(live)  # the index of the others again
