@@ -29,12 +29,13 @@ def test_inner_states_are_the_unpatched_model_s_after_that_layer(target, prompt)
 
 
 def test_who_asks_for_none_pays_nothing_and_gets_the_same(target, prompt):
+    hooks = [dict(layer._forward_hooks) for layer in target.model.model.language_model.layers]
     plain, asked = forward(target, prompt, None), forward(target, prompt, 1)
     assert plain.inner is None
     assert plain.rows is plain.features
     assert torch.equal(asked.features, plain.features)
     assert torch.equal(asked.rows, torch.cat([asked.features, asked.inner], -1))
-    assert not any(layer._forward_hooks for layer in target.model.model.language_model.layers)
+    assert [dict(layer._forward_hooks) for layer in target.model.model.language_model.layers] == hooks
 
 
 def test_attention_s_entropy_is_that_of_the_library_s_own_weights(target, prompt):
