@@ -224,10 +224,11 @@ OUTSIDE: dict[str, Mutant] = {
 
 def _as_many_rows_as_there_are(patch: pytest.MonkeyPatch) -> None:
     begin = Passes.__init__
-    patch.setattr(Passes, "__init__", lambda self, *given: begin(self, *given[:-1], None))
+    patch.setattr(Passes, "__init__", lambda self, target, prompt, tokens, width, inner: begin(
+        self, target, prompt, tokens, None, inner))
 
 
-def _later_rows_an_ulp_off(self, embeds, cache, positions, mask, keep, inner):
+def _later_rows_an_ulp_off(self, embeds, cache, positions, mask, keep, inner=None):
     output = _forward(self, embeds, cache, positions, mask, keep, inner)
     logits = output.logits.clone()
     logits[:, 1:] *= 1 + 2**-7
