@@ -18,7 +18,7 @@ from torch import Tensor
 from specflash.cache import causal_mask
 from specflash.errors import UserError
 from specflash.prefix import prefix_key
-from specflash.records import Features, Output, Prompt, Sample, Turn
+from specflash.records import Features, Output, Prompt, Sample, Turn, parted
 from specflash.shared_cache import SharedCache, together_mask
 from specflash.targets.base import Target
 
@@ -26,21 +26,22 @@ Choose = Callable[[Tensor], int]
 """The next token, given logits [V]."""
 
 
-def answer_together(target: Target, samples: Sequence[Sample], max_new_tokens: int,
-                    max_length: int) -> list[Features | UserError]:
+def answer_together(target: Target, samples: Sequence[Sample], max_new_tokens: int, max_length: int,
+                    inner: int | None = None) -> list[Features | UserError]:
     """The features of each sample's questions with the target's own greedy answers, or why it has none (`converse`)."""
-    talks = converse(target, samples, max_new_tokens, max_length)
+    talks = converse(target, samples, max_new_tokens, max_length, inner=inner)
     return [talk.features() if isinstance(talk, Talk) else talk for talk in talks]
 
 
 @torch.inference_mode()
 def converse(target: Target, samples: Sequence[Sample], max_new_tokens: int, max_length: int,
-             choose: Sequence[Choose | None] | None = None) -> "list[Talk | UserError]":
+             choose: Sequence[Choose | None] | None = None, inner: int | None = None) -> "list[Talk | UserError]":
     """The target answers each sample's questions; answers these brought along are not read.
 
     max_new_tokens  limit of one answer; one that reaches it ends there, without an end token
     max_length      limit of a sample's tokens. A conversation ends early where it would be longer
     choose          per sample, how its tokens are chosen; None, there or for all: greedily
+    inner           the layer whose hidden states are kept too; None: of no layer
 
     Returns per sample its conversation, or why it has none: a picture that is not one, or a first
     question that leaves no room for an answer.
@@ -49,7 +50,7 @@ def converse(target: Target, samples: Sequence[Sample], max_new_tokens: int, max
     talks = [_begin(target, sample, max_length, way) for sample, way in zip(samples, ways, strict=True)]
     going = [talk for talk in talks if isinstance(talk, Talk)]
     if going:
-        _Room(target, going, max_new_tokens, max_length).run()
+        _Room(target, going, max_new_tokens, max_length, inner).run()
     return talks
 
 
@@ -61,13 +62,15 @@ class Talk:
     choose    how its tokens are chosen; None: greedily
     turns     exchanges that are over
     cut       per exchange that is over, whether its answer was ended by a limit
-    ids, rows, spoken   per token in the cache: its id, its feature [n, D] in pieces, whether it
+    ids, rows, spoken   per token in the cache: its id, its `Output.rows` in pieces, whether it
               belongs to an answer
+    width     D of the target
     pending   the answer's next token, not in the cache yet; None between answers
     """
 
     sample: Sample
     prompt: Prompt
+    width: int
     choose: Choose | None = None
     turns: list[Turn] = field(default_factory=list)
     cut: list[bool] = field(default_factory=list)
@@ -89,10 +92,10 @@ class Talk:
         """The token to say after logits [V], whose largest is that of `best`."""
         return best if self.choose is None else self.choose(logits)
 
-    def take(self, ids: list[int], features: Tensor, spoken: list[bool]) -> None:
-        """Tokens that went into the cache. features [n, D]"""
+    def take(self, ids: list[int], rows: Tensor, spoken: list[bool]) -> None:
+        """Tokens that went into the cache. rows [n, D] or [n, 2D]"""
         self.ids += ids
-        self.rows.append(features.to("cpu", torch.bfloat16))
+        self.rows.append(rows.to("cpu", torch.bfloat16))
         self.spoken += spoken
 
     def forget_from(self, length: int) -> None:
@@ -102,7 +105,8 @@ class Talk:
             del self.ids[length:], self.spoken[length:]
 
     def features(self) -> Features:
-        return Features(id=self.sample.id, ids=torch.tensor(self.ids), features=torch.cat(self.rows),
+        features, inner = parted(torch.cat(self.rows), self.width)
+        return Features(id=self.sample.id, ids=torch.tensor(self.ids), features=features, inner=inner,
                         spans=self.prompt.spans, answer_mask=torch.tensor(self.spoken))
 
 
@@ -113,14 +117,14 @@ def _begin(target: Target, sample: Sample, max_length: int, choose: Choose | Non
         return error
     if prompt.length >= max_length:
         return UserError(f"{prompt.length} tokens leave no room for an answer in dump.max_length={max_length}")
-    return Talk(sample, prompt, choose)
+    return Talk(sample, prompt, target.width, choose)
 
 
 class _Room:
     """Talks that share a cache. Slot i of the cache belongs to `going[i]`; who is done makes room."""
 
-    def __init__(self, target: Target, talks: list[Talk], max_new_tokens: int, max_length: int):
-        self.target, self.max_new_tokens = target, max_new_tokens
+    def __init__(self, target: Target, talks: list[Talk], max_new_tokens: int, max_length: int, inner: int | None):
+        self.target, self.max_new_tokens, self.inner = target, max_new_tokens, inner
         self.going = list(talks)
         self.length = min(max_length, max(_tokens_at_most(target, talk, max_new_tokens) for talk in talks))
         self.cache = SharedCache(target.layers, len(talks), self.length)
@@ -142,17 +146,17 @@ class _Room:
         talk, prompt, rows = self.going[slot], self.going[slot].prompt, self.going[slot].prompt.prefix
         if first == slot:
             embeds = self.target.embed_prompt(prompt)[:, :rows]                        # [1, P, D]
-            features = self._pass(slot, embeds, prompt, 0, keep=0).features[0]
+            seen = self._pass(slot, embeds, prompt, 0, keep=0).rows[0]
         else:
             self.cache.move(first, slot, held=rows)
-            features = self.going[first].rows[0]
-        talk.take(prompt.ids[0, :rows].tolist(), features, prompt.answer_mask[0, :rows].tolist())
+            seen = self.going[first].rows[0]
+        talk.take(prompt.ids[0, :rows].tolist(), seen, prompt.answer_mask[0, :rows].tolist())
 
     def _ask(self, slot: int, talk: Talk) -> None:
         """Put the prompt's tokens that the cache does not hold into it, and draw the answer's first token."""
         known, prompt = len(talk.ids), talk.prompt
         output = self._pass(slot, self.target.embed(prompt.ids[:, known:]), prompt, known, keep=1)
-        talk.take(prompt.ids[0, known:].tolist(), output.features[0], prompt.answer_mask[0, known:].tolist())
+        talk.take(prompt.ids[0, known:].tolist(), output.rows[0], prompt.answer_mask[0, known:].tolist())
         talk.pending, talk.answer = talk.next(output.logits[0, -1], int(output.logits[0, -1].argmax())), []
 
     def _pass(self, slot: int, embeds: Tensor, prompt: Prompt, known: int, keep: int) -> Output:
@@ -161,7 +165,7 @@ class _Room:
         # No mask behind nothing: plain causal attention is cheaper than a masked one.
         mask = self.mask[known:known + rows, :known + rows][None, None] if known else None
         return self.target.forward(embeds, self.cache.one(slot, known),
-                                   self.target.positions(prompt, known, rows), mask, keep)
+                                   self.target.positions(prompt, known, rows), mask, keep, self.inner)
 
     def _speak(self) -> None:
         """One token of every answer."""
@@ -170,11 +174,11 @@ class _Room:
         places = torch.tensor([len(talk.ids) for talk in self.going], device=device)   # [n]
         positions = torch.cat([self.target.positions(talk.prompt, len(talk.ids), 1) for talk in self.going], -2)
         output: Output = self.target.forward(self.target.embed(ids), self.cache.together(places),
-                                             positions, together_mask(places), keep=1)
+                                             positions, together_mask(places), 1, self.inner)
         best = output.logits[:, -1].argmax(-1).tolist()                                # [n]
         for number, talk in enumerate(self.going):
             said = talk.pending
-            talk.take([said], output.features[number], [True])
+            talk.take([said], output.rows[number], [True])
             talk.answer.append(said)
             over = said in self.target.end_ids or self._full(talk)
             talk.pending = None if over else talk.next(output.logits[number, -1], best[number])

@@ -89,7 +89,7 @@ class Decoding(Iterator[list[int]]):
 
     def _run(self, width: int | None) -> Iterator[list[int]]:
         self._clock.start()
-        passes = Passes(self._target, self._prompt, self._sampling.max_new_tokens, width)
+        passes = Passes(self._target, self._prompt, self._sampling.max_new_tokens, width, self._draft.inner_layer)
         output, token = self._prefill(passes)
         yield self._commit([token])
         if self._finished:
@@ -131,7 +131,7 @@ class Decoding(Iterator[list[int]]):
         self._clock.lap("other")
         if not self._finished:
             ids = torch.tensor(committed, device=drafted.device)                # [kept+1]
-            session.advance(ids, output.features[0, rows])
+            session.advance(ids, output.rows[0, rows])
             self._clock.lap("draft")
         return committed
 
@@ -181,11 +181,13 @@ class Passes:
     """The target's forward passes of one request: its cache, its mask and the row count.
 
     width  of every pass after the prefill; None: as many rows as there are ids
+    inner  the layer whose hidden states come along; None: of no layer
     """
 
-    def __init__(self, target: Target, prompt: Prompt, max_new_tokens: int, width: int | None):
+    def __init__(self, target: Target, prompt: Prompt, max_new_tokens: int, width: int | None,
+                 inner: int | None = None):
         self.length = cache_length(prompt.length, max_new_tokens)
-        self._target, self._prompt, self._width = target, prompt, width
+        self._target, self._prompt, self._width, self._inner = target, prompt, width, inner
         self._cache = target.new_cache(self.length)
         self._cache.reads_all = width is not None
         self._mask = causal_mask(self.length, target.device)                    # [T, T]
@@ -207,7 +209,8 @@ class Passes:
             parents += (ROOT,) * dummies
             output = self._forward(embeds, self._seen_in_tree(start, parents), keep=width, depth=depths(parents))
         self._cache.rewind(dummies)
-        return Output(output.features[:, :rows], output.logits[:, :rows])
+        return Output(output.features[:, :rows], output.logits[:, :rows],
+                      None if output.inner is None else output.inner[:, :rows])
 
     def _seen(self, start: int, rows: int) -> Tensor | None:
         """The mask of the rows, as wide as what the cache gives to read [1, 1, R, T]; a single row sees all of that."""
@@ -231,6 +234,6 @@ class Passes:
         positions = self._target.positions(self._prompt, start, rows)           # [1, R] or [3, 1, R]
         if depth is not None:
             positions = positions[..., depth]
-        output = self._target.forward(embeds, self._cache, positions, mask, keep)
+        output = self._target.forward(embeds, self._cache, positions, mask, keep, self._inner)
         self._cache.advance(rows)
         return output

@@ -44,16 +44,21 @@ def _bytes_of(values: Tensor) -> bytes:
 class FeaturePasses:
     """Features of whole samples, one after another; neighbours with the same visual prefix share its pass."""
 
-    def __init__(self, target: Target):
-        self.target = target
+    def __init__(self, target: Target, inner: int | None = None):
+        """inner  the decoder layer whose hidden states are wanted too; None: of no layer"""
+        self.target, self.inner = target, inner
         self._cache = target.new_cache(0)
         self._mask = causal_mask(0)
         self._key = ""
         self._prefix = torch.empty(0)
 
-    @torch.inference_mode()
     def features(self, prompt: Prompt, ids: Tensor | None = None) -> Tensor:
-        """LM-head inputs of every token of the prompt. [L, D]
+        """LM-head inputs of every token of the prompt. [L, D]   See `rows`."""
+        return self.rows(prompt, ids)[:, : self.target.width]
+
+    @torch.inference_mode()
+    def rows(self, prompt: Prompt, ids: Tensor | None = None) -> Tensor:
+        """`Output.rows` of every token of the prompt: [L, D], or [L, 2D] with hidden states of the inner layer.
 
         ids  [1, L] text to run in place of the prompt's, which begins with the same visual prefix; None: the prompt's
         """
@@ -61,7 +66,7 @@ class FeaturePasses:
         length = ids.shape[1]
         if not prompt.prefix:
             positions = self.target.positions(prompt, 0, length)
-            return self.target.forward(self.target.embed(ids), None, positions, mask=None, keep=0).features[0]
+            return self.target.forward(self.target.embed(ids), None, positions, None, 0, self.inner).rows[0]
         self._make_room(length)
         with self._cache.prefilling():
             self._see(prompt)
@@ -74,20 +79,21 @@ class FeaturePasses:
             self._key = ""
 
     def _see(self, prompt: Prompt) -> None:
-        """Have the prompt's prefix in the cache, and its features [P, D]."""
+        """Have the prompt's prefix in the cache, and its rows [P, D] or [P, 2D]."""
         key = prefix_key(prompt)
         if key == self._key:
             return
         self._key, self._cache.position, rows = "", 0, prompt.prefix
         embeds = self.target.embed_prompt(prompt)[:, :rows]                          # [1, P, D]
-        output = self.target.forward(embeds, self._cache, self.target.positions(prompt, 0, rows), None, keep=0)
+        positions = self.target.positions(prompt, 0, rows)
+        output = self.target.forward(embeds, self._cache, positions, None, 0, self.inner)
         self._cache.advance(rows)
-        self._key, self._prefix = key, output.features[0]
+        self._key, self._prefix = key, output.rows[0]
 
     def _rest(self, prompt: Prompt, ids: Tensor) -> Tensor:
-        """Features of the rows behind the prefix [L-P, D]; they leave the cache's position where it was."""
+        """Of the tokens behind the prefix, which leave the cache's position where it was. [L-P, D] or [L-P, 2D]"""
         start, end = prompt.prefix, ids.shape[1]
         embeds = self.target.embed(ids[:, start:])                                   # [1, L-P, D]
         positions = self.target.positions(prompt, start, end - start)
         return self.target.forward(embeds, self._cache, positions, self._mask[start:end, :end][None, None],
-                                   keep=0).features[0]
+                                   0, self.inner).rows[0]

@@ -144,10 +144,22 @@ class Output:
 
     features  [B, R, D]  input of the LM head (after the final norm), one row per position
     logits    [B, M, V]  `head` of the last M ≤ R rows, M as asked for
+    inner     [B, R, D]  hidden states after an inner decoder layer, where one was asked for; else None
     """
 
     features: Tensor
     logits: Tensor
+    inner: Tensor | None = None
+
+    @property
+    def rows(self) -> Tensor:
+        """All that is known of each position: features [B, R, D], or with `inner` behind them [B, R, 2D]."""
+        return self.features if self.inner is None else torch.cat([self.features, self.inner], -1)
+
+
+def parted(rows: Tensor, width: int) -> tuple[Tensor, Tensor | None]:
+    """`Output.rows` [..., D] or [..., 2D] -> features [..., D], and inner states [..., D] or None."""
+    return (rows, None) if rows.shape[-1] == width else rows.split(width, -1)
 
 
 @dataclass(frozen=True)
@@ -158,6 +170,7 @@ class Features:
     features     [L, D] bf16   LM-head inputs of the frozen target, one row per token
     spans        (start, length) of each picture
     answer_mask  [L] bool
+    inner        [L, D] bf16   hidden states after an inner layer, where the dump was asked for them; else None
     """
 
     id: str
@@ -165,6 +178,7 @@ class Features:
     features: Tensor
     spans: tuple[Span, ...]
     answer_mask: Tensor
+    inner: Tensor | None = None
 
     @property
     def prefix(self) -> int:
@@ -182,6 +196,8 @@ class Batch:
     spans        per sample, its (start, length) list
     noisy        [B, L, D]      features with noise, fed to the draft in training (`add_noise`);
                                 None: it is fed the features themselves
+    inner        [B, L, D]      hidden states after an inner layer of the target, 0 at padding; None where
+                                nobody asked for them
 
     Alignment, for one sample of six tokens whose last three are the answer:
 
@@ -205,6 +221,7 @@ class Batch:
     lengths: Tensor
     spans: tuple[tuple[Span, ...], ...]
     noisy: Tensor | None = None
+    inner: Tensor | None = None
 
     @property
     def inputs(self) -> Tensor:
@@ -212,10 +229,8 @@ class Batch:
         return self.features if self.noisy is None else self.noisy
 
     def to(self, device: torch.device | str) -> "Batch":
-        moved = {name: getattr(self, name).to(device)
-                 for name in ("ids", "features", "answer_mask", "lengths")}
-        noisy = None if self.noisy is None else self.noisy.to(device)
-        return Batch(**moved, spans=self.spans, noisy=noisy)
+        there = {name: value for name, value in vars(self).items() if isinstance(value, Tensor)}
+        return replace(self, **{name: value.to(device) for name, value in there.items()})
 
 
 @dataclass(frozen=True)

@@ -120,5 +120,11 @@ def test_each_sample_may_choose_its_tokens_in_its_own_way(target, samples, answe
     assert talks[1].cut == [True, True]  # its least likely token never ends an answer
 
 
+def test_inner_states_come_along_where_they_are_asked_for(target, samples, answered):
+    for deep, plain in zip(answer_together(target, samples, LIMIT, 512, inner=0), answered, strict=True):
+        assert torch.equal(deep.features, plain.features) and torch.equal(deep.ids, plain.ids)
+        assert deep.inner.shape == deep.features.shape and plain.inner is None
+
+
 def test_nothing_to_answer_is_no_answer(target):
     assert answer_together(target, [], LIMIT, 512) == []

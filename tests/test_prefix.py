@@ -63,6 +63,15 @@ def test_features_are_those_of_one_pass_up_to_the_order_of_sums(target):
     torch.testing.assert_close(FeaturePasses(target).features(prompt), whole.features[0], rtol=1e-4, atol=1e-5)
 
 
+def test_inner_states_come_behind_the_features_which_stay_what_they_are(target):
+    for prompt in (prompt_of(target, "Where is it?", RED), prompt_of(target, "No picture?")):
+        passes, positions = FeaturePasses(target, inner=0), target.positions(prompt, 0, prompt.length)
+        with torch.inference_mode():
+            whole = target.forward(target.embed_prompt(prompt), None, positions, None, 0, inner=0)
+        torch.testing.assert_close(passes.rows(prompt), whole.rows[0], rtol=1e-4, atol=1e-5)
+        assert torch.equal(passes.features(prompt), FeaturePasses(target).features(prompt))
+
+
 def test_a_picture_is_looked_at_once_for_all_its_neighbours(target, monkeypatch):
     prompts = [prompt_of(target, question, RED) for question in ("What?", "Where?", "Who is that?")]
     looks, rows, passes = [], [], FeaturePasses(target)

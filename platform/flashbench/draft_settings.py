@@ -47,6 +47,26 @@ def draft_config(name: str, section: dict[str, Any], width: int) -> DraftConfig:
         raise UserError(explain(error, kind, f"drafts.{name}")) from None
 
 
+def section_for(settings: Settings, name: str, inner: int | None) -> dict[str, Any]:
+    """The draft's section with what its features give it.
+
+    inner  the layer whose hidden states come with the features; None: they come alone
+
+    Raises UserError where the draft looks into the target, and the features hold no such layer or another one.
+    """
+    section = settings.drafts[name]
+    if "inner_layer" not in pick(DRAFTS, name, "draft").Config.given:
+        return section
+    wanted = section.get("inner_layer")
+    if inner is None:
+        raise UserError(f"`{name}` looks into the target, and these features hold no inner layer: set dump.inner="
+                        f"{'auto' if wanted is None else wanted} and `run` to another folder, and run `specflash dump`")
+    if wanted not in (None, inner):
+        raise UserError(f"drafts.{name}.inner_layer={wanted}, but these features hold layer {inner}: leave it out, or "
+                        f"set dump.inner={wanted} and `run` to another folder, and run `specflash dump`")
+    return section | {"inner_layer": inner}
+
+
 def _wrong_sections(settings: Settings) -> Iterator[str]:
     for name, section in settings.drafts.items():
         try:

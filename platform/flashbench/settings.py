@@ -40,6 +40,8 @@ class DumpSettings(Section):
 
     answers: whose answers to the source's questions the features are of, the data set's or the
     target's own greedy ones; the target's are what a draft will be asked to foresee.
+    inner: a decoder layer of the target whose hidden states are stored too, for drafts that look into it (`dream`);
+    auto: the one whose attention is surest (dump/inner.py); null: of no layer. It doubles what is stored.
     preset: a name of PRESETS (specflash/presets.py), which then says what is not said here.
     """
 
@@ -55,6 +57,7 @@ class DumpSettings(Section):
     reserve_mb: int = Field(1024, ge=0, description="MiB of the disk that a dump leaves free; it stops before")
     error_budget: float = Field(0.05, ge=0, le=1)
     max_length: int = Field(2048, ge=1)
+    inner: Annotated[int, Field(ge=0)] | Literal["auto"] | None = None
     preset: str | None = None
 
     @model_validator(mode="before")
@@ -78,6 +81,8 @@ class RegenerateSettings(Section):
 class TrainSettings(Section):
     """Ray Train + DeepSpeed. One recipe for every draft; a draft's own settings are in `drafts`.
 
+    features: stored, as `dump` left them; or online: the frozen target runs inside each worker and makes them as they
+    are needed, from `dump.source`, and no features are stored (train/online.py).
     start: folder of finished drafts, one folder each, whose weights training goes on from; null:
     from scratch.
     """
@@ -85,6 +90,7 @@ class TrainSettings(Section):
     workers: int = Field(2, ge=1)
     cpus_per_worker: Cpus = 1
     gpu: bool = False
+    features: Literal["stored", "online"] = "stored"
     zero_stage: Literal[0, 1, 2, 3] = 1
     precision: Annotated[Literal["float32", "bfloat16"], Auto] = "bfloat16"
     epochs: int = Field(8, ge=1)
@@ -235,6 +241,10 @@ class Settings(Section):
     @property
     def dump_folder(self) -> Path:
         return self.run / "features"
+
+    @property
+    def online_folder(self) -> Path:
+        return self.run / "online"
 
     @property
     def regenerated_folder(self) -> Path:

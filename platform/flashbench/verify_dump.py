@@ -13,7 +13,7 @@ from flashbench.settings import Settings
 from specflash.data import Dataset
 from specflash.errors import UserError
 from specflash.prefix import FeaturePasses
-from specflash.records import Features, Sample, Turn
+from specflash.records import Features, Sample, Turn, parted
 from specflash.targets import load_target
 
 FAR = 0.05
@@ -52,7 +52,8 @@ def _recompute(settings: Settings, store: FeatureStore, damaged: set[str], count
     use_threads(settings.dump.cpus_per_actor)
     target = settings.target
     with step(f"load {target.name}"):
-        passes = FeaturePasses(load_target(target.name, target.weights, target.dtype, target.device))
+        passes = FeaturePasses(load_target(target.name, target.weights, target.dtype, target.device),
+                               store.manifest.inner)
     if passes.target.fingerprint != store.manifest.fingerprint:
         raise UserError(f"{store.folder} holds features of other weights than those of the target `{target.name}`")
     differences = {}
@@ -85,11 +86,13 @@ def _stored(dataset: Dataset, ids: set[str], count: int) -> list[Sample]:
 
 
 def difference(passes: FeaturePasses, sample: Sample, stored: Features) -> float:
-    """Size of the difference between stored and computed features, over the size of the latter.
+    """Size of the difference between stored and computed features, over the size of the latter; where there are inner
+    states too, the larger of both.
 
     The sample gives the media and the stored tokens the text: the answers may be the target's own.
     """
     asked = passes.target.encode(replace(sample, turns=(Turn(sample.turns[0].question),)))
     ids = stored.ids[None].to(passes.target.device)                                  # [1, L]
-    computed = passes.features(asked, ids).to("cpu", torch.bfloat16).float()         # [L, D]
-    return float((stored.features.float() - computed).norm() / computed.norm())
+    computed = parted(passes.rows(asked, ids).to("cpu", torch.bfloat16).float(), passes.target.width)
+    pairs = zip((stored.features, stored.inner), computed, strict=True)                      # [L, D] each
+    return max(float((mine.float() - its).norm() / its.norm()) for mine, its in pairs if its is not None)

@@ -1,6 +1,7 @@
 """The drafts that can be trained, measured and served, by name."""
 
 from specflash.drafts.base import Draft
+from specflash.drafts.dream import Dream
 from specflash.drafts.eagle import Eagle
 from specflash.drafts.eagle2 import Eagle2
 from specflash.drafts.eagle_tree import EagleTree
@@ -21,6 +22,7 @@ DRAFTS: dict[str, type[Draft]] = {
     "eagle2": Eagle2,
     "eagle-vlm": EagleVlm,
     "specvlm": SpecVlm,
+    "dream": Dream,
     "specflash": SpecFlash,
     "specflash-tree": SpecFlashTree,
     "specflash-base": SpecFlashBase,

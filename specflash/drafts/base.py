@@ -34,6 +34,9 @@ class DraftConfig(BaseModel):
     vocabulary: int = Field(0, ge=0)
     sampled: bool = False
 
+    given: ClassVar[frozenset[str]] = frozenset({"width"})
+    """Settings that are the target's or the features', where the experiment does not say them."""
+
     decoding: ClassVar[frozenset[str]] = frozenset({"sampled"})
     """Settings that the weights do not depend on: they may change without another training."""
 
@@ -79,7 +82,8 @@ class Session(ABC):
 
         ids       [n]     the newly committed tokens; the last one is pending (no feature yet)
         features  [n, D]  features of the n positions before each of them: row j is h of the
-                          token that precedes ids[j]
+                          token that precedes ids[j]. A draft with an `inner_layer` is given [n, 2D]: h, and
+                          behind it the hidden state after that layer (`Output.rows`)
         """
 
 
@@ -163,12 +167,17 @@ class Draft(nn.Module, ABC):
     def start(self, prompt: Prompt, output: Output, token: int, capacity: int) -> Session:
         """Open a session after the target's prefill (the draft's own prefill happens here).
 
-        output    features [1, L, D] of the whole prompt
+        output    features [1, L, D] of the whole prompt, and `inner` where the draft has an `inner_layer`
         token     first answer token, sampled by the target; it is pending
         capacity  most positions this request can reach (prompt + answer + drafts)
 
         Like everything a session does, it runs without gradients and in eval mode.
         """
+
+    @property
+    def inner_layer(self) -> int | None:
+        """The target's decoder layer whose hidden states this draft is to be given too; None: it needs none."""
+        return None
 
     @property
     def loss_slots(self) -> int:

@@ -130,10 +130,14 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor, at: Turn, view: View, keep: Tensor | None = None) -> Tensor:
         """x [B, A, K, D] -> [B, A, K, D]; or [R, D], the rows of `keep` [B, A, K] only."""
-        x = x + self.dropout(self.attention(self.attention_norm(x), at, view))
+        x = self.attend(x, at, view)
         if keep is not None:
             x = x[keep]
         return x + self.dropout(self.feed(self.feed_norm(x)))
+
+    def attend(self, x: Tensor, at: Turn, view: View) -> Tensor:
+        """The block's first half: [B, A, K, D] -> [B, A, K, D]"""
+        return x + self.dropout(self.attention(self.attention_norm(x), at, view))
 
 
 def initialise(module: nn.Module) -> None:

@@ -10,13 +10,15 @@ from specflash.records import Batch, Features
 
 
 def collate(samples: Sequence[Features]) -> Batch:
-    """Pad on the right: ids with 0, features with 0, answer_mask with False."""
+    """Pad on the right: ids with 0, features and inner states with 0, answer_mask with False."""
     return Batch(
         ids=pad_sequence([sample.ids for sample in samples], batch_first=True),                  # [B, L]
         features=pad_sequence([sample.features for sample in samples], batch_first=True),        # [B, L, D]
         answer_mask=pad_sequence([sample.answer_mask for sample in samples], batch_first=True),  # [B, L]
         lengths=torch.tensor([len(sample.ids) for sample in samples]),
         spans=tuple(sample.spans for sample in samples),
+        inner=None if samples[0].inner is None else pad_sequence(
+            [sample.inner for sample in samples], batch_first=True),                             # [B, L, D]
     )
 
 

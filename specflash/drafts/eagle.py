@@ -62,6 +62,7 @@ class Eagle(Draft):
     name = "eagle"
     Config: ClassVar[type[DraftConfig]] = EagleConfig
     layer_norm: ClassVar[bool] = False  # the decoder layer's first norm, which EAGLE leaves out
+    layer: ClassVar[type[Block]] = Block
     config: EagleConfig
 
     def __init__(self, config: EagleConfig, vocabulary_ids: Tensor | None = None):
@@ -73,8 +74,8 @@ class Eagle(Draft):
         norm = (lambda: nn.RMSNorm(D, eps=1e-6)) if config.input_norm else nn.Identity
         self.embedding_norm, self.feature_norm = norm(), norm()
         inner = config.inner or -(-8 * D // 3 // 256) * 256
-        self.block = Block(BlockShape(D, head_count(D, config.heads, config.head_dim), config.head_dim,
-                                      inner, bias=False, input_norm=self.layer_norm, dropout=0.0))
+        self.block = self.layer(BlockShape(D, head_count(D, config.heads, config.head_dim), config.head_dim,
+                                           inner, bias=False, input_norm=self.layer_norm, dropout=0.0))
 
     @property
     def loss_slots(self) -> int:
@@ -122,7 +123,10 @@ class Eagle(Draft):
     def step(self, x: Tensor, buffer: KeyBuffer) -> Tensor:
         """Rows x [1, n, D] behind those in `buffer`; the feature the last one predicts [1, D]."""
         at = self._turn(buffer.length + torch.arange(x.shape[1], device=x.device))
-        memory = buffer.append(self.block.keys(x, at))
+        return self.behind(x, at, buffer.append(self.block.keys(x, at)))
+
+    def behind(self, x: Tensor, at: Turn, memory: Keys) -> Tensor:
+        """The feature that the last of the rows x [1, n, D] predicts [1, D]; their keys are the last of `memory`."""
         last = x[:, -1:, None]                                                    # [1, 1, 1, D]
         return self.block(last, at.pick((slice(-1, None),)), View(memory))[0, 0]
 

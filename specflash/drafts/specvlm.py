@@ -14,9 +14,9 @@ The gate hears the mean of the target's features over the question: text behind 
 before the first answer. It is the same in training, in decoding and in later turns of a conversation
 (where it is still the first question, as pictures stand before it). Noise never reaches it.
 
-Departures. Pruning is even, not random (experts.py). The loss is that of all drafts here, on stored
-features instead of a target in the loop. The paper says of the gate only that the question sets it: here
-it is a norm and a linear layer on that mean.
+Departures. Pruning is even, not random (experts.py). The loss is that of all drafts here; the paper's
+target in the training loop is a choice of the trainer (`train.features: online`). The paper says of the
+gate only that the question sets it: here it is a norm and a linear layer on that mean.
 """
 
 from collections.abc import Sequence
@@ -44,12 +44,14 @@ class SpecVlmConfig(ElasticConfig, EagleVlmConfig):
 class Rows(NamedTuple):
     """What a draft remembers of B samples, text and latents.
 
-    x           [B, R, D]
+    ids         [B, R] int64  the token a row is fused with; 0 at padding
+    features    [B, R, D]     what it is fused with; 0 at padding
     places      [B, R] int64  the base a row stands at; T (behind all of them) at padding
     log_weight  [B, R]        0 at text
     """
 
-    x: Tensor
+    ids: Tensor
+    features: Tensor
     places: Tensor
     log_weight: Tensor
 
@@ -62,19 +64,33 @@ class SpecVlm(EagleVlm):
     def __init__(self, config: SpecVlmConfig, vocabulary_ids: Tensor | None = None):
         super().__init__(config, vocabulary_ids)
         D = config.width
-        self.compressor = ElasticCompressor(config, BlockShape(
+        self.compressor = ElasticCompressor(self.compression, BlockShape(
             D, head_count(D, config.heads, config.head_dim), config.head_dim, inner=0, bias=False, input_norm=False,
             dropout=0.0))
+
+    @property
+    def compression(self) -> ElasticConfig:
+        """How pictures are compressed."""
+        return self.config
 
     def predict(self, batch: Batch, anchors: Anchors) -> Tensor:
         """Drafted features of the trained rows [R, D]."""
         weights = self.weigh(batch.features, batch.answer_mask, batch.spans)      # [B, E]
-        rows = self.rows(batch.ids, batch.inputs, batch.spans, weights)
+        rows = self.rows(batch.ids, self.seen(batch), batch.spans, weights)
+        x = self.fused(rows)                                                      # [B, R, D]
         unseen = rows.places[:, None] > anchors.bases[..., None]                  # [B, A, R]
         text = (~visual_mask(batch.spans, batch.ids.shape[1], batch.ids.device)).cumsum(1) - 1
         at = text.gather(1, anchors.bases).clamp(min=0)                           # [B, A]
-        row = rows.x.gather(1, at[..., None].expand(-1, -1, rows.x.shape[-1]))    # [B, A, D]
-        return self.chain(batch.ids, anchors, row, View(self.keys(rows), unseen, log_weight=rows.log_weight))
+        row = x.gather(1, at[..., None].expand(-1, -1, x.shape[-1]))              # [B, A, D]
+        return self.chain(batch.ids, anchors, row, View(self.keys(rows, x), unseen, log_weight=rows.log_weight))
+
+    def seen(self, batch: Batch) -> Tensor:
+        """What the draft is fed of the target [B, L, W]"""
+        return batch.inputs
+
+    def fused(self, rows: Rows) -> Tensor:
+        """[B, R, D]"""
+        return self.fuse(rows.ids, rows.features)
 
     def weigh(self, features: Tensor, answer_mask: Tensor, spans: Sequence[Sequence[Span]]) -> Tensor:
         """Log-weights [B, E] of the experts, from true features [B, L, D]."""
@@ -83,8 +99,8 @@ class SpecVlm(EagleVlm):
         return self.compressor.weigh(heard.to(self.dtype))
 
     def rows(self, ids: Tensor, features: Tensor, spans: Sequence[Sequence[Span]], weights: Tensor) -> Rows:
-        """The rows of bases 0 … L-2, from ids [B, L] and features [B, L, D]."""
-        features = features[:, :-1].to(self.dtype)                                # [B, T, D]
+        """The rows of bases 0 … L-2, from ids [B, L] and features [B, L, W]."""
+        features = features[:, :-1].to(self.dtype)                                # [B, T, W]
         parts = [self._text(ids, features, spans), *self._pictures(ids, features, spans, weights)]
         return Rows(*(torch.cat(field, 1) for field in zip(*parts, strict=True)))
 
@@ -94,8 +110,7 @@ class SpecVlm(EagleVlm):
         order = visual.int().argsort(dim=1, stable=True)[:, : int((~visual).sum(1).max())]
         there = features.gather(1, order[..., None].expand(-1, -1, features.shape[-1]))
         places = order.masked_fill(visual.gather(1, order), T)
-        return Rows(self.fuse(ids.gather(1, order + 1), there), places,
-                    torch.zeros(order.shape, device=ids.device))
+        return Rows(ids.gather(1, order + 1), there, places, torch.zeros(order.shape, device=ids.device))
 
     def _pictures(self, ids: Tensor, features: Tensor, spans: Sequence[Sequence[Span]],
                   weights: Tensor) -> list[Rows]:
@@ -104,12 +119,12 @@ class SpecVlm(EagleVlm):
         for size, pictures in self._by_size(spans).items():
             owner, start = torch.tensor(pictures, device=ids.device).reshape(-1, 2).long().T.contiguous()
             inside = torch.arange(size, device=ids.device)
-            seen = features[owner[:, None], start[:, None] + inside]              # [S, N, D]
+            seen = features[owner[:, None], start[:, None] + inside]              # [S, N, W]
             for latents, log_weight in self.compressor(seen, weights[owner]):
                 C = latents.shape[1]
-                x = self.fuse(ids[owner, start][:, None].expand(-1, C), latents)  # [S, C, D]
+                own = ids[owner, start][:, None].expand(-1, C)                    # [S, C]
                 places = start[:, None] + evenly(size, C, ids.device)             # [S, C]
-                rows.append(spread(Rows(x, places, log_weight[:, None].expand(-1, C)), owner, features))
+                rows.append(spread(Rows(own, latents, places, log_weight[:, None].expand(-1, C)), owner, features))
         return rows
 
     def _by_size(self, spans: Sequence[Sequence[Span]]) -> dict[int, list[tuple[int, int]]]:
@@ -122,9 +137,9 @@ class SpecVlm(EagleVlm):
                 sizes.setdefault(length, []).append((sample, start))
         return sizes
 
-    def keys(self, rows: Rows, shift: int = 0) -> Keys:
-        """Keys of rows that stand `shift` behind their places; only distances matter."""
-        return self.block.keys(rows.x, self._turn(rows.places[:, None] + shift))
+    def keys(self, rows: Rows, x: Tensor, shift: int = 0) -> Keys:
+        """Keys of rows, fused x [B, R, D], that stand `shift` behind their places; only distances matter."""
+        return self.block.keys(x, self._turn(rows.places[:, None] + shift))
 
     def start(self, prompt: Prompt, output: Output, token: int, capacity: int) -> Session:
         return SpecVlmSession(self, prompt, output, token, capacity)
@@ -140,7 +155,7 @@ def question_mask(answer_mask: Tensor, spans: Sequence[Sequence[Span]]) -> Tenso
 
 def spread(rows: Rows, owner: Tensor, features: Tensor) -> Rows:
     """Rows of S pictures [S, C, …] with their samples [S], ascending, to rows of B samples [B, R, …]."""
-    (B, T), C = features.shape[:2], rows.x.shape[1]
+    (B, T), C = features.shape[:2], rows.ids.shape[1]
     number = torch.arange(len(owner), device=owner.device) - torch.searchsorted(owner, owner)  # within the sample
     most = int(number.max()) + 1 if len(owner) else 1
 
@@ -148,18 +163,20 @@ def spread(rows: Rows, owner: Tensor, features: Tensor) -> Rows:
         empty = values.new_full((B, most, C, *values.shape[2:]), padding)
         return empty.index_put((owner, number), values).flatten(1, 2)
 
-    return Rows(put(rows.x, 0), put(rows.places, T), put(rows.log_weight, 0))
+    return Rows(put(rows.ids, 0), put(rows.features, 0), put(rows.places, T), put(rows.log_weight, 0))
 
 
 class SpecVlmSession(EagleSession):
     """An EAGLE session whose prompt is compressed: what the gate did not choose is not in it."""
 
+    buffer: ClassVar[type[KeyBuffer]] = KeyBuffer
+
     def __init__(self, draft: SpecVlm, prompt: Prompt, output: Output, token: int, capacity: int):
         self._draft = draft
         weights = draft.weigh(output.features, prompt.answer_mask, [prompt.spans])
-        rows = draft.rows(prompt.ids, output.features, [prompt.spans], weights)
+        rows = draft.rows(prompt.ids, output.rows, [prompt.spans], weights)
         # The next base stands right behind what is in the buffer.
-        shift = rows.x.shape[1] - (prompt.length - 1)
-        self._buffer = KeyBuffer(capacity + shift)
-        self._buffer.append(draft.keys(rows, shift))
-        self.advance(prompt.ids.new_tensor([token]), output.features[0, -1:])
+        shift = rows.ids.shape[1] - (prompt.length - 1)
+        self._buffer = self.buffer(capacity + shift)
+        self._buffer.append(draft.keys(rows, draft.fused(rows), shift))
+        self.advance(prompt.ids.new_tensor([token]), output.rows[0, -1:])

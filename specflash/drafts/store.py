@@ -169,7 +169,8 @@ def check_settings(folder: Path, settings: dict[str, Any], name: str | None = No
     saved, name = config["draft"], name or config["speculators_model_type"]
     kind = pick(DRAFTS, name, "draft")
     wanted = make_config(name, settings, saved.get("width", 1)).model_dump(mode="json")
-    fixed = (settings if kind.weights_of else wanted).keys() - kind.Config.decoding
+    # What the target or the features gave is compared where the settings say it as well.
+    fixed = set(settings if kind.weights_of else wanted) - kind.Config.decoding - (kind.Config.given - set(settings))
     changed = [f"{key} {saved.get(key)} → {value}" for key, value in wanted.items()
                if key in fixed and saved.get(key, value) != value]
     if changed:

@@ -86,14 +86,19 @@ class Target(ABC):
 
     @abstractmethod
     def forward(self, embeds: Tensor, cache: Cache | None, positions: Tensor,
-                mask: Tensor | None, keep: int) -> Output:
+                mask: Tensor | None, keep: int, inner: int | None = None) -> Output:
         """One pass of the language model over `embeds` [B, R, D].
 
         cache  None: the rows see one another alone
         mask   [B, 1, R, T] bool, True where row r may see cache entry t. None is plain causal attention:
                over rows that begin at entry 0, or of one row that sees all that its cache gives to read
         keep   how many trailing rows get logits
+        inner  the decoder layer whose hidden states are wanted too (`Output.inner`); None: of no layer
         """
+
+    def attention_entropy(self, prompt: Prompt) -> Tensor:
+        """Mean entropy of each decoder layer's attention over the text behind the pictures, in nats [layers]."""
+        raise NotImplementedError(f"{self.name} does not tell how sure its attention is")
 
     @abstractmethod
     def head(self, features: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ from specflash.packed import can_pack, pack_linears
 from specflash.records import Clip, Medium, Output, Prompt, Sample
 from specflash.targets.base import Ends, Target
 from specflash.targets.folder import Kind, find_tensors, folder_fingerprint, load_whole
+from specflash.targets.inner import attention_entropies, heard_after
 from specflash.targets.wording import Shown, Wording, find_spans
 
 
@@ -145,15 +146,24 @@ class Family(Target):
         return torch.arange(start, start + rows, device=self.device)[None]             # [1, R]
 
     def forward(self, embeds: Tensor, cache: Cache | None, positions: Tensor,
-                mask: Tensor | None, keep: int) -> Output:
+                mask: Tensor | None, keep: int, inner: int | None = None) -> Output:
         if mask is not None:
             # As the kernel adds it: once, not once per layer.
             mask = torch.zeros(mask.shape, dtype=embeds.dtype, device=embeds.device).masked_fill(~mask, -torch.inf)
-        features = self.model.model.language_model(
-            inputs_embeds=embeds, attention_mask=mask, position_ids=positions,
-            cache=cache, use_cache=cache is not None).last_hidden_state                # [B, R, D]
+        with heard_after(self.model.model.language_model, inner) as heard:
+            features = self.model.model.language_model(
+                inputs_embeds=embeds, attention_mask=mask, position_ids=positions,
+                cache=cache, use_cache=cache is not None).last_hidden_state            # [B, R, D]
         logits = self.head(features[:, features.shape[1] - keep:])
-        return Output(features.to(self.device), logits.to(self.device))
+        return Output(features.to(self.device), logits.to(self.device),
+                      heard[0].to(self.device) if heard else None)
+
+    @torch.inference_mode()
+    def attention_entropy(self, prompt: Prompt) -> Tensor:
+        text = torch.arange(prompt.length, device=self.device) >= prompt.prefix
+        with attention_entropies(self.model.model.language_model, text) as entropies:
+            self.forward(self.embed_prompt(prompt), None, self.positions(prompt, 0, prompt.length), None, keep=0)
+        return torch.stack([entropy.cpu() for entropy in entropies])
 
     def head(self, features: Tensor) -> Tensor:
         return self.model.lm_head(features)

@@ -31,8 +31,8 @@ def spoken_logits(target: Target, draft: Draft, prompt: Prompt, width: int) -> t
     passes: list[Tensor] = []
     spy = with_ends(target)
 
-    def forward(embeds, cache, positions, mask, keep):
-        output = target.forward(embeds, cache, positions, mask, keep)
+    def forward(embeds, cache, positions, mask, keep, inner):
+        output = target.forward(embeds, cache, positions, mask, keep, inner)
         passes.append(output.logits[0])
         if len(passes) > 1:  # behind the prefill: shapes that no draft has an influence on
             assert mask.shape == (1, 1, width, cache_length(prompt.length, NEW))

@@ -53,7 +53,7 @@ class Markov(Target):
     def positions(self, prompt, start, rows):
         return torch.arange(start, start + rows)[None]
 
-    def forward(self, embeds, cache, positions, mask, keep):
+    def forward(self, embeds, cache, positions, mask, keep, inner=None):
         return Output(embeds, self.head(embeds[:, -keep:]))
 
     def head(self, features):

@@ -16,7 +16,7 @@ from tests.drafts.toy import NO_PICTURE, ONE_PICTURE, TWO_PICTURES, K, V, draft,
 
 TRAINED = [name for name, kind in DRAFTS.items() if kind.trainable]
 REGRESSING = ["specflash", "specflash-base", "eagle", "eagle-vlm"]
-FED_WITH_FEATURES = [*REGRESSING, "specvlm", "medusa"]
+FED_WITH_FEATURES = [*REGRESSING, "specvlm", "dream", "medusa"]
 VOCABULARY = torch.tensor([5, 1, 30, 22, 9, 17])
 
 
@@ -54,8 +54,7 @@ def test_a_batch_without_pictures_gives_every_parameter_a_gradient(name):
 def test_padding_and_what_follows_the_answer_get_no_gradient(name):
     made, data = draft(name), batch()
     inputs = data.features.clone().requires_grad_()
-    moved = Batch(data.ids, data.features, data.answer_mask, data.lengths, data.spans, noisy=inputs)
-    made.loss(moved).loss.backward()
+    made.loss(replace(data, noisy=inputs)).loss.backward()
     for b, length in enumerate(data.lengths):
         # Base L-2 pairs with the last token but has no feature left to regress to.
         assert not inputs.grad[b, length - 2 :].any()

@@ -26,7 +26,8 @@ def told(request, tmp_path_factory):
 
 
 @pytest.mark.parametrize("k", [1, 4])
-@pytest.mark.parametrize("name", ["specflash", "specflash-tree", "eagle", "eagle2", "eagle-vlm", "specvlm"])
+@pytest.mark.parametrize("name", ["specflash", "specflash-tree", "eagle", "eagle2", "eagle-vlm", "specvlm",
+                                  "dream"])
 def test_greedy_text_is_vanilla_s(told, name, k):
     target, texts = told
     for prompt, text in texts:

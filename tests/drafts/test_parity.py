@@ -6,7 +6,7 @@ import torch
 from specflash.drafts.anchors import find_anchors
 from specflash.drafts.collate import collate
 from specflash.sampling import Sampling
-from tests.drafts.toy import NO_PICTURE, ONE_PICTURE, TWO_PICTURES, K, draft, features, follow, open_session
+from tests.drafts.toy import NO_PICTURE, ONE_PICTURE, TWO_PICTURES, K, draft, features, follow, known, open_session
 
 LENGTH, PROMPT = 40, 18
 
@@ -15,6 +15,7 @@ VARIANTS = [("specflash", {}), ("specflash", {"layers": 2}), ("specflash", {"inp
             ("specflash", {"refine": False}), ("specflash", {"refine_inner": 5}), ("specflash-base", {}),
             ("eagle", {}), ("eagle", {"k": 2}), ("eagle", {"input_norm": False}),
             ("eagle-vlm", {}), ("specvlm", {}), ("specvlm", {"fusion": "weighted"}), ("specvlm", {"fusion": "concat"}),
+            ("dream", {}), ("dream", {"pool": 1}), ("dream", {"input_norm": False}),
             ("medusa", {}), ("medusa", {"layers": 2}), ("text-only", {}), ("text-only", {"layers": 1, "k": 2})]
 
 SPANS = [NO_PICTURE, ONE_PICTURE, TWO_PICTURES]
@@ -35,7 +36,7 @@ def serve(made, sample, seed: int) -> dict[int, torch.Tensor]:
     by_base, session, done = {}, open_session(made, sample, PROMPT), PROMPT + 1
     for committed in rounds(seed):
         if committed > done:
-            session.advance(sample.ids[done:committed], sample.features[done - 1 : committed - 1])
+            session.advance(sample.ids[done:committed], known(made, sample).rows[0, done - 1 : committed - 1])
         done = made.committed = committed
         seen = follow(made, sample)
         session.propose(Sampling(), None, made.config.k)

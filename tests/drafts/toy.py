@@ -16,6 +16,7 @@ SETTINGS = {
     "eagle": {"k": K, "head_dim": 8, "inner": 24},
     "eagle-vlm": {"k": K, "head_dim": 8, "inner": 24},
     "specvlm": {"k": K, "head_dim": 8, "inner": 24, "prune": 4, "pool": 4},
+    "dream": {"k": K, "head_dim": 8, "inner": 24, "pool": 4, "inner_layer": 0},
     "medusa": {"k": K},
     "text-only": {"k": K, "head_dim": 8, "inner": 24},
 }
@@ -41,7 +42,8 @@ def features(length: int, spans: tuple[Span, ...] = (), answers: tuple[tuple[int
     for start, end in answers:
         mask[start:end] = True
     return Features(f"sample-{seed}", torch.randint(0, V, (length,), generator=generator),
-                    torch.randn(length, D, generator=generator), spans, mask)
+                    torch.randn(length, D, generator=generator), spans, mask,
+                    inner=3 * torch.randn(length, D, generator=generator))
 
 
 def draft(name: str, vocabulary_ids: Tensor | None = None, **settings) -> Draft:
@@ -52,14 +54,22 @@ def draft(name: str, vocabulary_ids: Tensor | None = None, **settings) -> Draft:
     generator = torch.Generator().manual_seed(1)
     for parameter in made.parameters():
         parameter.data = torch.randn(parameter.shape, generator=generator) * 0.15
+    if name == "dream":  # else what it sees of the inner states would be lost in rounding
+        for small in (made.block.gate, made.block.inner_norm.weight, made.block.query_norm.weight):
+            small.data += 2
     return made.attach(ends()).eval()
+
+
+def known(made: Draft, sample: Features, tokens: int | None = None) -> Output:
+    """What the target gives this draft of the sample, or of its first tokens."""
+    inner = None if made.inner_layer is None else sample.inner[None, :tokens]
+    return Output(sample.features[None, :tokens], torch.empty(0), inner)
 
 
 def open_session(made: Draft, sample: Features, prompt: int) -> Session:
     """A session whose prompt is the first `prompt` tokens and whose first token is the next one."""
     asked = Prompt(sample.ids[None, :prompt], {}, sample.spans, sample.answer_mask[None, :prompt])
-    output = Output(sample.features[None, :prompt], torch.empty(0))
-    return made.start(asked, output, int(sample.ids[prompt]), capacity=len(sample.ids) + K + 1)
+    return made.start(asked, known(made, sample, prompt), int(sample.ids[prompt]), capacity=len(sample.ids) + K + 1)
 
 
 def follow(made: Draft, sample: Features) -> list[Tensor]:

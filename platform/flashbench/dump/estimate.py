@@ -121,15 +121,16 @@ def estimate(work: Work, found: Probe, dump: DumpSettings, width: int) -> Estima
     """Raises UserError where no sample of the probe can be dumped."""
     if not found.shapes:
         raise UserError(f"none of the {found.bad} samples that were looked at can be dumped: run `specflash prepare`")
-    rest = fmean(shape.rest_bytes(width) for shape in found.shapes)
+    wide = width if dump.inner is None else 2 * width  # inner states lie beside the features
+    rest = fmean(shape.rest_bytes(wide) for shape in found.shapes)
     seen = [shape for shape in found.shapes if shape.prefix]
-    prefix = fmean(shape.prefix_bytes(width) for shape in seen) if seen else 0.0
+    prefix = fmean(shape.prefix_bytes(wide) for shape in seen) if seen else 0.0
     total = round(work.samples * rest + work.prefixes * prefix)
     shards = work.pieces * ceil(total / max(1, work.pieces) / (dump.shard_mb * 2**20))
     return Estimate(
         samples=work.samples, pictures=work.pictures, tokens=fmean(shape.tokens for shape in found.shapes),
         prefix_tokens=fmean(shape.prefix for shape in found.shapes), sample_bytes=total / max(1, work.samples),
-        sample_bytes_unshared=rest + fmean(shape.prefix_bytes(width) for shape in found.shapes),
+        sample_bytes_unshared=rest + fmean(shape.prefix_bytes(wide) for shape in found.shapes),
         sample_bytes_flashsd=fmean(shape.flashsd_bytes(width) for shape in found.shapes),
         bytes=total, shards=shards, seconds=_seconds(work, found, dump))
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import ray
 import torch
 
+from flashbench.dump.manifest import Manifest
 from flashbench.dump.rows import BAD, FULL, OUTCOME_SCHEMA, STORED, to_sample
 from flashbench.dump.shards import Limits, ShardWriter, Writer, piece_name
 from flashbench.lock import holder
@@ -20,7 +21,7 @@ from specflash.answering import answer_together
 from specflash.errors import UserError
 from specflash.files import DiskFull
 from specflash.prefix import FeaturePasses
-from specflash.records import Features, Sample
+from specflash.records import Features, Sample, parted
 from specflash.targets import load_target
 from specflash.targets.base import Target
 
@@ -35,8 +36,11 @@ def load_for_actor(settings: Settings) -> Target:
     return load_target(choice.name, choice.weights, choice.dtype, device, device_map=choice.device_map)
 
 
-def extract(passes: FeaturePasses, sample: Sample, max_length: int) -> Features:
+def extract(passes: FeaturePasses, sample: Sample, max_length: int,
+            dtype: torch.dtype | None = torch.bfloat16) -> Features:
     """The sample through the target, its visual prefix first and the rest on top (specflash/prefix.py).
+
+    dtype  of the features, as a store has them; None: as the target gives them
 
     Raises UserError where the sample cannot be trained on.
     """
@@ -45,9 +49,9 @@ def extract(passes: FeaturePasses, sample: Sample, max_length: int) -> Features:
         raise UserError(f"{prompt.length} tokens are more than dump.max_length={max_length}")
     if not prompt.answer_mask.any():
         raise UserError("no answer token to train on")
-    return Features(id=sample.id, ids=prompt.ids[0].cpu(),
-                    features=passes.features(prompt).to("cpu", torch.bfloat16),  # [L, D]
-                    spans=prompt.spans, answer_mask=prompt.answer_mask[0].cpu())
+    features, inner = parted(passes.rows(prompt).to("cpu", dtype), passes.target.width)    # [L, D], [L, D] or None
+    return Features(id=sample.id, ids=prompt.ids[0].cpu(), features=features, inner=inner, spans=prompt.spans,
+                    answer_mask=prompt.answer_mask[0].cpu())
 
 
 class Extractor:
@@ -61,7 +65,8 @@ class Extractor:
         self.settings = settings
         self.holder = holder(settings.dump_folder)
         self.target = load_for_actor(settings)
-        self.passes = FeaturePasses(self.target)
+        self.inner = Manifest.load(settings.dump_folder).inner
+        self.passes = FeaturePasses(self.target, self.inner)
         gpus = tuple(str(gpu) for gpu in ray.get_gpu_ids())
         self.writer = Writer(pid=os.getpid(), gpus=gpus, device=str(self.target.device))
 
@@ -93,7 +98,7 @@ class Extractor:
         """The features of each sample, or why it is a bad one."""
         dump = self.settings.dump
         if dump.answers == "target":
-            return answer_together(self.target, samples, dump.max_new_tokens, dump.max_length)
+            return answer_together(self.target, samples, dump.max_new_tokens, dump.max_length, self.inner)
         return (_extract_or_reason(self.passes, sample, dump.max_length) for sample in samples)
 
 

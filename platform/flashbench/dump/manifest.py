@@ -32,6 +32,7 @@ class Manifest:
     answers         whose answers the text is: "dataset" or "target"
     max_new_tokens  limit of the target's own answers, else None
     origin          who computed the features: "dump", or "import" where somebody else did
+    inner           the decoder layer whose hidden states are stored too; None: of no layer
     """
 
     target: str
@@ -42,6 +43,7 @@ class Manifest:
     answers: str = "dataset"
     max_new_tokens: int | None = None
     origin: str = "dump"
+    inner: int | None = None
     format: int = FORMAT
     features: str = FEATURES
     versions: dict[str, str] = field(default_factory=library_versions)
@@ -50,6 +52,8 @@ class Manifest:
     def settings_hash(self) -> str:
         """16 hex digits of all that shapes features: equal hashes may share a folder."""
         shaping = {name: value for name, value in asdict(self).items() if name not in RECORDED_ONLY}
+        if self.inner is None:
+            del shaping["inner"]  # a store without inner states is what it was before there were any
         return sha256(json.dumps(shaping, sort_keys=True).encode()).hexdigest()[:16]
 
     def differences(self, other: "Manifest") -> list[str]:

@@ -8,10 +8,12 @@ It knows no target family and no data set.
 
 import time
 from contextlib import closing
+from pathlib import Path
 
 from flashbench.console import note
 from flashbench.dump.account import Account
 from flashbench.dump.extract import Extractor
+from flashbench.dump.inner import inner_layer
 from flashbench.dump.manifest import Manifest
 from flashbench.dump.plan import Plan, make_plan, pieces, source_name
 from flashbench.dump.pool import run_pool, with_absolute_paths
@@ -22,6 +24,7 @@ from flashbench.dump.source import write_source
 from flashbench.dump.store import finished
 from flashbench.lock import sole_writer
 from flashbench.settings import Settings
+from specflash.data import Dataset
 from specflash.errors import UserError
 from specflash.files import DiskFull
 from specflash.targets import load_ends, target_fingerprint
@@ -38,7 +41,7 @@ def run_dump(settings: Settings) -> Account:
     dataset = open_source(settings.dump)
     if len(dataset) == 0:
         raise UserError(f"{source_name(settings)} holds no samples: choose another `dump.source`")
-    _manifest(settings).claim(folder)
+    manifest_of(settings, dataset, folder).claim(folder)
     with sole_writer(folder, "dump"):
         plan = make_plan(settings, dataset, finished(folder))
         write_source(folder, settings.dump.source, plan.ids)
@@ -52,14 +55,17 @@ def run_dump(settings: Settings) -> Account:
     return account
 
 
-def _manifest(settings: Settings) -> Manifest:
-    """What this target's features are, without loading the target."""
+def manifest_of(settings: Settings, dataset: Dataset, folder: Path) -> Manifest:
+    """What this target's features are; the target is loaded only where an inner layer is yet to be chosen.
+
+    folder  where the manifest lies that may have one chosen already
+    """
     target = settings.target
     ends = load_ends(target.name, target.weights, target.dtype)
     return Manifest(target=target.name, fingerprint=target_fingerprint(target.name, target.weights),
                     dtype=target.dtype, max_length=settings.dump.max_length, answers=settings.dump.answers,
                     max_new_tokens=settings.dump.max_new_tokens if settings.dump.answers == "target" else None,
-                    width=ends.embedding.shape[1])
+                    width=ends.embedding.shape[1], inner=inner_layer(settings, dataset, folder))
 
 
 def _extract(settings: Settings, plan: Plan) -> tuple[int, list[Quarantined]]:

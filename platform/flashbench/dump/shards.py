@@ -1,7 +1,8 @@
 """Shards of finished samples: each written once, whole or not at all. It knows no Ray and no reader.
 
     shard-<name>.safetensors `prefix-<hash>/features` once for all samples that share a visual prefix;
-                             per sample `<id>/features` behind the prefix, `<id>/ids`, `<id>/answer_mask`, `<id>/spans`
+                             per sample `<id>/features` behind the prefix, `<id>/ids`, `<id>/answer_mask`, `<id>/spans`;
+                             where inner states are stored, `prefix-<hash>/inner` and `<id>/inner` in the same way
     shard-<name>.json        its index: one row per sample, and who wrote it
 
 A shared prefix is found by its features' own bytes, and a shard never refers to another one.
@@ -27,6 +28,10 @@ from specflash.files import DiskFull, write_whole
 from specflash.records import Features
 
 PARTS = ("ids", "features", "answer_mask", "spans")
+INNER = "inner"
+WIDE = ("features", INNER)
+"""Parts of width D, whose visual prefix is stored once."""
+
 MIB = 2**20
 HASH = 16
 """Hex digits of a prefix's name."""
@@ -37,8 +42,8 @@ class Row:
     """One finished sample: where it lies and how long it is.
 
     shard     file name
-    checksum  sha256 of its tensors' bytes in the order of PARTS, as they are read
-    prefix    hash of the features of its visual prefix; empty without one
+    checksum  sha256 of its tensors' bytes in the order of PARTS, then INNER's, as they are read
+    prefix    hash of the features (and inner states) of its visual prefix; empty without one
     """
 
     id: str
@@ -94,14 +99,16 @@ class ShardWriter:
     def add(self, sample: Features) -> None:
         """Take a sample in; writes a shard when enough have come together."""
         tensors, prefix = _tensors(sample), ""
+        wide = [part for part in WIDE if part in tensors]
         if sample.prefix:
-            shared = tensors["features"][:sample.prefix]
-            prefix = digest_of(shared)[:HASH]
-            self._take(f"prefix-{prefix}/features", shared)
+            shared = {part: tensors[part][:sample.prefix] for part in wide}
+            prefix = digest_of(*shared.values())[:HASH]
+            for part, tensor in shared.items():
+                self._take(f"prefix-{prefix}/{part}", tensor)
         self._rows.append(Row(id=sample.id, shard=self._shard_path.name, tokens=len(sample.ids),
                               answer_tokens=int(sample.answer_mask.sum()), checksum=checksum_of(tensors),
                               prefix=prefix))
-        stored = {**tensors, "ids": tensors["ids"].int(), "features": tensors["features"][sample.prefix:]}
+        stored = {**tensors, "ids": tensors["ids"].int(), **{part: tensors[part][sample.prefix:] for part in wide}}
         for part, tensor in stored.items():
             self._take(f"{sample.id}/{part}", tensor)
         if self._bytes >= self._limits.target_mb * MIB:
@@ -170,14 +177,15 @@ def read_rows(index_path: Path) -> list[Row]:
 
 
 def _tensors(sample: Features) -> dict[str, Tensor]:
-    """As read: ids [L] int64, features [L, D] bf16, answer_mask [L] bool, spans [P, 2] int64."""
+    """As read: ids [L] int64, features and inner [L, D] bf16, answer_mask [L] bool, spans [P, 2] int64."""
+    inner = {} if sample.inner is None else {INNER: sample.inner.to(torch.bfloat16).contiguous()}
     return {"ids": sample.ids.contiguous(), "features": sample.features.to(torch.bfloat16).contiguous(),
             "answer_mask": sample.answer_mask.contiguous(),
-            "spans": torch.tensor(sample.spans, dtype=torch.int64).reshape(-1, 2)}
+            "spans": torch.tensor(sample.spans, dtype=torch.int64).reshape(-1, 2), **inner}
 
 
 def checksum_of(tensors: dict[str, Tensor]) -> str:
-    return digest_of(*(tensors[part] for part in PARTS))
+    return digest_of(*(tensors[part] for part in (*PARTS, INNER) if part in tensors))
 
 
 def digest_of(*tensors: Tensor) -> str:

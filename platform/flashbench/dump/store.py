@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from flashbench.dump.manifest import Manifest
-from flashbench.dump.shards import PARTS, Row, checksum_of, read_rows
+from flashbench.dump.shards import INNER, PARTS, WIDE, Row, checksum_of, read_rows
 from specflash.errors import UserError
 from specflash.records import Features
 
@@ -59,11 +59,15 @@ class FeatureStore:
         """Tokens of each sample, without touching a shard."""
         return [row.tokens for row in self.rows]
 
-    def read(self, key: int | str) -> Features:
-        """The sample at a place in `ids()`, or the one with this id. The shard is memory-mapped."""
+    def read(self, key: int | str, inner: bool = True) -> Features:
+        """The sample at a place in `ids()`, or the one with this id. The shard is memory-mapped.
+
+        inner  with its inner states, where there are any
+        """
         row = self._row(key)
-        parts = self._parts(row)
+        parts = self._parts(row, inner)
         return Features(id=row.id, ids=parts["ids"], features=parts["features"], answer_mask=parts["answer_mask"],
+                        inner=parts.get(INNER),
                         spans=tuple((start, length) for start, length in parts["spans"].tolist()))
 
     def answer_ids(self, key: int | str) -> Tensor:
@@ -89,13 +93,15 @@ class FeatureStore:
     def _row(self, key: int | str) -> Row:
         return self.rows[key] if isinstance(key, int) else self._by_id[key]
 
-    def _parts(self, row: Row) -> dict[str, Tensor]:
-        """The sample's tensors by PARTS, whole again."""
-        parts = {part: self._tensor(row, part) for part in PARTS}
+    def _parts(self, row: Row, inner: bool = True) -> dict[str, Tensor]:
+        """The sample's tensors by PARTS, and INNER's where it is stored and wanted, whole again."""
+        stored = inner and self.manifest.inner is not None
+        parts = {part: self._tensor(row, part) for part in (*PARTS, *([INNER] if stored else []))}
         parts["ids"] = parts["ids"].long()
-        if row.prefix:
-            shared = _open_shard(self.folder / row.shard).get_tensor(f"prefix-{row.prefix}/features")
-            parts["features"] = torch.cat([shared, parts["features"]])                # [P, D] + [L-P, D]
+        for part in WIDE if row.prefix else ():
+            if part in parts:
+                shared = _open_shard(self.folder / row.shard).get_tensor(f"prefix-{row.prefix}/{part}")
+                parts[part] = torch.cat([shared, parts[part]])                        # [P, D] + [L-P, D]
         return parts
 
     def _tensor(self, row: Row, part: str) -> Tensor:

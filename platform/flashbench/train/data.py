@@ -10,16 +10,19 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from math import ceil
+from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import torch
 
-from flashbench.dump.store import FeatureStore
+from flashbench.dump.manifest import Manifest
+from flashbench.dump.shards import Row
 from flashbench.settings import TrainSettings
 from specflash.drafts.collate import collate
 from specflash.drafts.vocabulary import frequent_ids
 from specflash.errors import UserError
-from specflash.records import Batch
+from specflash.records import Batch, Features
 
 WINDOW = 16
 """Micro-steps whose samples are sorted by length together: little padding, order still random."""
@@ -85,6 +88,22 @@ def _groups(plan: Plan, epoch: int) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(groups[place].tolist()) for place in random.permutation(len(groups)))
 
 
+class Source(Protocol):
+    """Samples with their features, in the order of ids: a FeatureStore, or a target that makes them (online.py)."""
+
+    folder: Path
+    manifest: Manifest
+    rows: Sequence[Row]
+
+    def ids(self) -> list[str]: ...
+
+    def lengths(self) -> list[int]: ...
+
+    def answer_ids(self, key: str) -> torch.Tensor: ...
+
+    def read(self, key: str, inner: bool = True) -> Features: ...
+
+
 @dataclass(frozen=True)
 class Samples:
     """The samples of a run on their two sides, and how each side is cut into batches.
@@ -98,7 +117,7 @@ class Samples:
     held_out_plan: Plan
 
     @classmethod
-    def of(cls, store: FeatureStore, train: TrainSettings, world: int) -> "Samples":
+    def of(cls, store: Source, train: TrainSettings, world: int) -> "Samples":
         """Raises UserError where there are too few for `world` ranks."""
         ids, held_out = split(trainable_ids(store), train.held_out, at_least=world)
         tokens = dict(zip(store.ids(), store.lengths(), strict=True))
@@ -108,22 +127,28 @@ class Samples:
 
 
 class Reader:
-    """Named samples of a store as batches in the dtype and on the device of the draft."""
+    """Named samples of a store as batches in the dtype and on the device of the draft.
 
-    def __init__(self, store: FeatureStore, ids: Sequence[str], dtype: torch.dtype, device: torch.device):
-        self._store, self._ids, self._dtype, self._device = store, ids, dtype, device
+    inner  with inner states, where the store has them
+    """
+
+    def __init__(self, store: Source, ids: Sequence[str], dtype: torch.dtype, device: torch.device,
+                 inner: bool = False):
+        self._store, self._ids, self._dtype, self._device, self._inner = store, ids, dtype, device, inner
 
     def batch(self, places: Sequence[int]) -> Batch:
-        batch = collate([self._store.read(self._ids[place]) for place in places])
-        return replace(batch, features=batch.features.to(self._dtype)).to(self._device)
+        batch = collate([self._store.read(self._ids[place], self._inner) for place in places])
+        wide = {"features": batch.features, "inner": batch.inner}
+        return replace(batch, **{name: states if states is None else states.to(self._dtype)
+                                 for name, states in wide.items()}).to(self._device)
 
 
-def trainable_ids(store: FeatureStore) -> list[str]:
+def trainable_ids(store: Source) -> list[str]:
     """Samples with something to learn: a draft's first slot needs two answer tokens in a row."""
     return [row.id for row in store.rows if row.answer_tokens >= 2]
 
 
-def answer_vocabulary(store: FeatureStore, size: int, vocabulary: int) -> torch.Tensor:
+def answer_vocabulary(store: Source, size: int, vocabulary: int) -> torch.Tensor:
     """The `size` commonest answer tokens of the store, most frequent first.
 
     The token that most answers close with is always among them: it is the end of the turn.

@@ -8,8 +8,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from flashbench.console import note
-from flashbench.dump.store import FeatureStore
 from flashbench.settings import Settings
+from flashbench.train.data import Source
 from flashbench.train.start import Start
 from specflash.drafts import Draft
 from specflash.drafts.store import check_draft, read_config
@@ -26,7 +26,7 @@ FIGURES = {"parameters", "steps", "seconds"}
 """What a whole record has besides its recipe and its curves."""
 
 
-def recipe_of(settings: Settings, draft: Draft, store: FeatureStore, start: Start | None) -> dict[str, str]:
+def recipe_of(settings: Settings, draft: Draft, store: Source, start: Start | None) -> dict[str, str]:
     """Everything the weights of `draft` follow from, as `name -> JSON text`."""
     shaping = {
         "target": store.manifest.fingerprint,
@@ -37,6 +37,8 @@ def recipe_of(settings: Settings, draft: Draft, store: FeatureStore, start: Star
         **{f"train.{key}": value for key, value in settings.train.model_dump(mode="json").items()
            if key not in RUNNING | PLACES},
     }
+    if settings.train.features == "stored":
+        del shaping["train.features"]  # so are the drafts that were trained before there was another way
     if start is not None:
         shaping["start"] = start.fingerprint
     return {key: json.dumps(value) for key, value in shaping.items()}

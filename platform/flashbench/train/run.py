@@ -13,14 +13,13 @@ from ray.train import CheckpointConfig, FailureConfig, RunConfig, ScalingConfig,
 from ray.train.torch import TorchConfig, TorchTrainer
 
 from flashbench.console import note
-from flashbench.draft_settings import draft_config
-from flashbench.dump.source import check_intact, read_source
-from flashbench.dump.store import FeatureStore
+from flashbench.draft_settings import draft_config, section_for
 from flashbench.lock import sole_writer
 from flashbench.ray_session import cluster_is_given, ray_session
 from flashbench.settings import Settings, TrainSettings
 from flashbench.track import log_training
-from flashbench.train.data import Samples, answer_vocabulary
+from flashbench.train.data import Samples, Source, answer_vocabulary
+from flashbench.train.features import check_bytes, checked_features
 from flashbench.train.loop import LoopConfig, train_loop
 from flashbench.train.progress import show_while
 from flashbench.train.recipe import RECORD, finished_record, recipe_hash, recipe_of
@@ -30,7 +29,7 @@ from specflash.drafts import DRAFTS, Draft
 from specflash.drafts.store import make_draft
 from specflash.errors import UserError, one_line
 from specflash.files import DiskFull
-from specflash.targets import load_ends, target_fingerprint
+from specflash.targets import load_ends
 
 CHECKPOINTS_KEPT = 2
 NO_SPACE = os.strerror(errno.ENOSPC)
@@ -86,11 +85,7 @@ def run_train(settings: Settings, drafts: Sequence[str] | None = None) -> list[T
     """
     settings = _absolute(settings)
     names = _names(settings, drafts)
-    dumped = read_source(settings.dump_folder)
-    store = dumped.store()
-    _check_target(settings, store)
-    dumped.check_source(settings.dump.source)
-    dumped.check_complete(store)
+    store = checked_features(settings)
     Samples.of(store, settings.train, settings.train.workers)
     jobs = [job_of(settings, store, name) for name in names]
     missing = [job for job in jobs if job.done is None]
@@ -100,27 +95,27 @@ def run_train(settings: Settings, drafts: Sequence[str] | None = None) -> list[T
     return [_summary(settings, job) for job in jobs]
 
 
-def _train_missing(settings: Settings, missing: list[Job], store: FeatureStore) -> None:
+def _train_missing(settings: Settings, missing: list[Job], store: Source) -> None:
     train = settings.train
-    check_intact(store)
+    check_bytes(store)
     gpus = train.workers if train.gpu else 0
     with ray_session(settings, num_cpus=train.workers * train.cpus_per_worker, num_gpus=gpus):
         for job in missing:
             fit(settings, job, store)
 
 
-def job_of(settings: Settings, store: FeatureStore, name: str) -> Job:
+def job_of(settings: Settings, store: Source, name: str) -> Job:
     """What training `name` means.
 
     Raises UserError where a draft of another recipe is there, and where it cannot start as it should.
     """
     draft = _shape(settings, store, name)
-    start = start_of(settings, name, store.manifest.fingerprint)
+    start = start_of(settings, name, store.manifest.fingerprint, store.manifest.inner)
     recipe, folder = recipe_of(settings, draft, store, start), settings.draft_folder(name)
     return Job(name, folder, recipe, start, finished_record(folder, recipe))
 
 
-def fit(settings: Settings, job: Job, store: FeatureStore,
+def fit(settings: Settings, job: Job, store: Source,
         loop: Callable[[LoopConfig], None] = train_loop) -> None:
     """Train one draft on the workers of the Ray cluster that is there, from its last checkpoint after a failure."""
     train, name = settings.train, f"{job.draft}-{recipe_hash(job.recipe)}"
@@ -178,21 +173,16 @@ def _names(settings: Settings, drafts: Sequence[str] | None) -> list[str]:
     return list(drafts) if drafts else [name for name in settings.drafts if pick(DRAFTS, name, "draft").trainable]
 
 
-def _shape(settings: Settings, store: FeatureStore, name: str) -> Draft:
+def _shape(settings: Settings, store: Source, name: str) -> Draft:
     """The draft without memory for its weights: for its settings, checked and complete."""
     width = store.manifest.width
     size = draft_config(name, settings.drafts[name], width).vocabulary
+    section = section_for(settings, name, store.manifest.inner)
     with torch.device("meta"):
-        return make_draft(name, settings.drafts[name], width, torch.zeros(size, dtype=torch.long) if size else None)
+        return make_draft(name, section, width, torch.zeros(size, dtype=torch.long) if size else None)
 
 
-def _check_target(settings: Settings, store: FeatureStore) -> None:
-    if target_fingerprint(settings.target.name, settings.target.weights) != store.manifest.fingerprint:
-        raise UserError(f"{store.folder} holds features of other weights than those of the target "
-                        f"`{settings.target.name}`: dump its features into another run folder")
-
-
-def _vocabulary(settings: Settings, draft: str, store: FeatureStore) -> list[int] | None:
+def _vocabulary(settings: Settings, draft: str, store: Source) -> list[int] | None:
     size = draft_config(draft, settings.drafts[draft], store.manifest.width).vocabulary
     if not size:
         return None
@@ -219,4 +209,7 @@ def _absolute(settings: Settings) -> Settings:
     weights = settings.target.weights
     target = settings.target.model_copy(update={"weights": weights and str(Path(weights).resolve())})
     train = settings.train.model_copy(update={"start": settings.train.start and settings.train.start.resolve()})
-    return settings.model_copy(update={"run": settings.run.resolve(), "target": target, "train": train})
+    path = settings.dump.source.path
+    source = settings.dump.source.model_copy(update={"path": path and path.resolve()})
+    return settings.model_copy(update={"run": settings.run.resolve(), "target": target, "train": train,
+                                       "dump": settings.dump.model_copy(update={"source": source})})

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from torch import Tensor
 
+from flashbench.draft_settings import section_for
 from flashbench.fingerprint import draft_fingerprint
 from flashbench.settings import Settings
 from specflash.drafts.base import Draft
@@ -36,8 +37,10 @@ class Start:
         fill(draft, self.tensors, self.folder)
 
 
-def start_of(settings: Settings, name: str, target_fingerprint: str) -> Start | None:
+def start_of(settings: Settings, name: str, target_fingerprint: str, inner: int | None = None) -> Start | None:
     """Where training `name` starts; None: from scratch.
+
+    inner  the layer whose hidden states come with the features; None: they come alone
 
     Raises UserError where `train.start` holds no whole draft of this name, or one of another target
     or with other settings.
@@ -47,5 +50,5 @@ def start_of(settings: Settings, name: str, target_fingerprint: str) -> Start | 
     folder = settings.train.start / name
     config, _ = check_draft(folder)
     check_target(folder, config, target_fingerprint, settings.target.name)
-    check_settings(folder, settings.drafts[name])
+    check_settings(folder, section_for(settings, name, inner))
     return Start(folder, draft_fingerprint(folder))

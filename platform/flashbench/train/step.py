@@ -10,11 +10,13 @@ import ray.train.torch
 import torch
 import torch.distributed as dist
 
-from flashbench.dump.source import source_store
+from flashbench.draft_settings import section_for
+from flashbench.dump.manifest import Manifest
 from flashbench.settings import Settings, TrainSettings
 from flashbench.train.data import Plan, Reader, Samples
 from flashbench.train.engine import start_engine
 from flashbench.train.evaluate import Sums
+from flashbench.train.features import open_features
 from flashbench.train.progress import Progress, tell
 from flashbench.train.start import Start
 from specflash.drafts import Draft
@@ -49,14 +51,15 @@ class Run:
               progress: str) -> "Run":
         train, world, rank = settings.train, dist.get_world_size(), dist.get_rank()
         device, dtype = ray.train.torch.get_device(), DTYPES[train.precision]
-        store = source_store(settings.dump_folder)
+        store = open_features(settings, device)
         samples = Samples.of(store, train, world)
-        draft = _draft(settings, name, vocabulary_ids, start, store.manifest.width)
+        draft = _draft(settings, name, vocabulary_ids, start, store.manifest)
+        inner = draft.inner_layer is not None
         return cls(
             engine=start_engine(draft, train, samples.train_plan.steps_per_epoch * train.epochs),
             train=train, rank=rank, target_fingerprint=store.manifest.fingerprint, progress=Path(progress),
-            samples=Reader(store, samples.train, dtype, device), plan=samples.train_plan,
-            held_out=Reader(store, samples.held_out, dtype, device), held_out_plan=samples.held_out_plan)
+            samples=Reader(store, samples.train, dtype, device, inner), plan=samples.train_plan,
+            held_out=Reader(store, samples.held_out, dtype, device, inner), held_out_plan=samples.held_out_plan)
 
     @property
     def draft(self) -> Draft:
@@ -106,12 +109,12 @@ class Run:
 
 
 def _draft(settings: Settings, name: str, vocabulary_ids: list[int] | None, start: Start | None,
-           width: int) -> Draft:
+           manifest: Manifest) -> Draft:
     """The draft with its first weights, the same on every rank, attached to the target's tables."""
     torch.manual_seed(settings.train.seed)
     chosen = None if vocabulary_ids is None else torch.tensor(vocabulary_ids)
     device = ray.train.torch.get_device()
-    draft = make_draft(name, settings.drafts[name], width, chosen).to(device)
+    draft = make_draft(name, section_for(settings, name, manifest.inner), manifest.width, chosen).to(device)
     if start is not None:
         start.put_into(draft)
     ends = load_ends(settings.target.name, settings.target.weights, settings.train.precision)

@@ -94,11 +94,11 @@ def without_repeated_prefill(target: Target) -> Target:
             held["embeds"] = target.embed_prompt(prompt)
         return held["embeds"]
 
-    def forward(embeds, cache: FixedCache, positions, mask, keep: int) -> Output:
+    def forward(embeds, cache: FixedCache, positions, mask, keep: int, inner: int | None = None) -> Output:
         if mask is not None:
-            return target.forward(embeds, cache, positions, mask, keep)
+            return target.forward(embeds, cache, positions, mask, keep, inner)
         if "output" not in held:
-            held["output"] = target.forward(embeds, cache, positions, mask, keep)
+            held["output"] = target.forward(embeds, cache, positions, mask, keep, inner)
             held["layers"] = [(layer.keys.clone(), layer.values.clone()) for layer in cache.layers]
         for layer, (keys, values) in zip(cache.layers, held["layers"], strict=True):
             layer.keys, layer.values, layer.is_initialized = keys.clone(), values.clone(), True

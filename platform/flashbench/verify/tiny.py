@@ -21,7 +21,7 @@ from specflash.targets.base import Ends, Target
 V, D, HEADS, PLACES = 3, 8, 2, 64
 TEXT = (0, 1, 1, 0, 1, 2, 0)
 END = 2
-SMALL = {"k": 2, "latents": 2, "head_dim": 4, "inner": 16, "layers": 1, "refine_inner": 8}
+SMALL = {"k": 2, "latents": 2, "head_dim": 4, "inner": 16, "layers": 1, "refine_inner": 8, "inner_layer": 0}
 VOCABULARY = (0, 2)
 
 MODES: dict[str, dict[str, Any]] = {
@@ -74,14 +74,15 @@ class TinyTarget(Target):
         return torch.arange(start, start + rows)[None]
 
     def forward(self, embeds: Tensor, cache: Cache | None, positions: Tensor,
-                mask: Tensor | None, keep: int) -> Output:
+                mask: Tensor | None, keep: int, inner: int | None = None) -> Output:
         x = embeds + self._places[positions]                                      # [1, R, D]
         q, k, v = (self._split(x @ weight) for weight in (self._q, self._k, self._v))
         if cache is not None:
             k, v = cache.update(k, v, 0)                                          # [1, H, T, d]
         seen = F.scaled_dot_product_attention(q, k, v, mask, is_causal=mask is None and len(q[0, 0]) > 1)
-        features = F.rms_norm(x + 2 * seen.transpose(1, 2).flatten(2), (D,))      # [1, R, D]
-        return Output(features, self.head(features[:, -keep:]))
+        states = x + 2 * seen.transpose(1, 2).flatten(2)                          # [1, R, D]
+        features = F.rms_norm(states, (D,))
+        return Output(features, self.head(features[:, -keep:]), None if inner is None else states)
 
     def head(self, features: Tensor) -> Tensor:
         return features @ self._head.T

@@ -31,6 +31,10 @@ def features(name: str, length: int = 5) -> Features:
 
 def write(folder: Path, *samples: Features, limits: Limits = LIMITS) -> ShardWriter:
     MANIFEST.claim(folder)
+    return write_only(folder, *samples, limits=limits)
+
+
+def write_only(folder: Path, *samples: Features, limits: Limits = LIMITS) -> ShardWriter:
     shards = ShardWriter(folder, piece_name([sample.id for sample in samples]), limits, SOMEONE)
     for sample in samples:
         shards.add(sample)
@@ -55,6 +59,30 @@ def test_a_sample_comes_back_to_the_last_bit_by_place_and_by_id(tmp_path):
     assert_same(store.read(0), short)
     assert_same(store.read("b"), long)
     assert torch.equal(store.answer_ids("b"), long.ids[-2:])
+
+
+def test_inner_states_come_back_where_they_are_stored_and_wanted_and_the_prefix_s_once(tmp_path):
+    pair = [replace(features(name, 6), inner=features(name + "inner", 6).features) for name in ("a", "b")]
+    pair[1].features[:3], pair[1].inner[:3] = pair[0].features[:3], pair[0].inner[:3]  # the same picture
+    replace(MANIFEST, inner=1).claim(tmp_path)
+    write_only(tmp_path, *pair)
+    store = FeatureStore(tmp_path)
+    for sample in pair:
+        assert_same(store.read(sample.id), sample)
+        assert torch.equal(store.read(sample.id).inner, sample.inner)
+        assert store.read(sample.id, inner=False).inner is None
+    with safe_open(next(tmp_path.glob("*.safetensors")), "pt") as shard:
+        assert sum(name.startswith("prefix-") for name in shard.keys()) == 2  # noqa: SIM118
+    assert store.verify() == []
+
+
+def test_a_store_without_inner_states_takes_none_from_now_on_and_the_other_way_round(tmp_path):
+    MANIFEST.claim(tmp_path / "plain")
+    with pytest.raises(UserError, match="inner None → 1"):
+        replace(MANIFEST, inner=1).claim(tmp_path / "plain")
+    replace(MANIFEST, inner=1).claim(tmp_path / "deep")
+    with pytest.raises(UserError, match="inner 1 → 0"):
+        replace(MANIFEST, inner=0).claim(tmp_path / "deep")
 
 
 def test_order_does_not_depend_on_who_wrote_what(tmp_path):

@@ -54,7 +54,8 @@ def test_a_worker_begins_with_these_weights_and_their_vocabulary(experiment, fin
     save_draft(draft, tmp_path / "finished" / "specflash", "llava-1.5", fingerprint)
     settings = starting(experiment, tmp_path / "finished")
     start = start_of(settings, "specflash", fingerprint)
-    begun = step._draft(settings, "specflash", start.vocabulary_ids, start, WIDTH)
+    manifest = FeatureStore(settings.dump_folder).manifest
+    begun = step._draft(settings, "specflash", start.vocabulary_ids, start, manifest)
     assert torch.equal(begun.vocabulary_ids, ids)
     assert {name: tensor.tolist() for name, tensor in begun.state_dict().items()} == {
         name: tensor.tolist() for name, tensor in start.tensors.items()}

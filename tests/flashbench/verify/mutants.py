@@ -13,6 +13,7 @@ import specflash.decoding
 from specflash.acceptance import accept, acceptance_probability, offered_law, residual
 from specflash.decoding import Decoding, Passes
 from specflash.drafts.base import Draft
+from specflash.drafts.dream import DreamSession
 from specflash.drafts.eagle import EagleSession
 from specflash.drafts.keys import KeyBuffer
 from specflash.drafts.medusa import MedusaSession
@@ -223,11 +224,12 @@ OUTSIDE: dict[str, Mutant] = {
 
 def _as_many_rows_as_there_are(patch: pytest.MonkeyPatch) -> None:
     begin = Passes.__init__
-    patch.setattr(Passes, "__init__", lambda self, *given: begin(self, *given[:-1], None))
+    patch.setattr(Passes, "__init__", lambda self, target, prompt, tokens, width, inner: begin(
+        self, target, prompt, tokens, None, inner))
 
 
-def _later_rows_an_ulp_off(self, embeds, cache, positions, mask, keep):
-    output = _forward(self, embeds, cache, positions, mask, keep)
+def _later_rows_an_ulp_off(self, embeds, cache, positions, mask, keep, inner=None):
+    output = _forward(self, embeds, cache, positions, mask, keep, inner)
     logits = output.logits.clone()
     logits[:, 1:] *= 1 + 2**-7
     return Output(output.features, logits)
@@ -266,6 +268,14 @@ def _taught_one_early(self, rows, ids, anchors):
 
 _refined = SpecFlash._refined
 
+
+def _blind_to_the_inside(self, ids, rows):
+    features, inner = rows.chunk(2, -1)
+    _advance_dream(self, ids, torch.cat([features, torch.zeros_like(inner)], -1))
+
+
+_advance_dream = DreamSession.advance
+
 DRAFTS: dict[str, tuple[str, Mutant]] = {
     "a stale draft cache: accepted bases left out": ("eagle", replacing(EagleSession, "advance", _only_the_last_base)),
     "drafted rows left in the draft cache": ("eagle", replacing(KeyBuffer, "cut", lambda self, length: None)),
@@ -273,6 +283,7 @@ DRAFTS: dict[str, tuple[str, Mutant]] = {
         TextOnlySession, "advance", lambda self, ids, features: setattr(self, "_last", self._read(ids[-1:])))),
     "no residual gate in decoding": ("specflash", replacing(SpecFlashSession, "_commit", _ungated)),
     "Hydra's teacher token off by one": ("specflash", replacing(SpecFlash, "_refined", _taught_one_early)),
+    "no inner states of accepted tokens": ("dream", replacing(DreamSession, "advance", _blind_to_the_inside)),
     "heads fed an old feature": ("medusa", replacing(MedusaSession, "advance", _first_feature)),
 }
 """Caught by "draft cache == recompute" or "training forward == decoding forward" (tests/drafts/test_parity.py)."""
