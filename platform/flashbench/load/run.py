@@ -38,12 +38,13 @@ def run_load(settings: Settings, url: str | None = None) -> bool:
     with ExitStack() as stack:
         server = Server(url or stack.enter_context(serving(settings)), read_key(settings.serve.api_key_env))
         result, broken = _under_load(settings, server)
+        path = settings.run / RESULT
+        write_json(path, result)  # so that it is not lost with the rest
         if settings.load.repeats:
             with step("the same request by HTTP and in process"):
                 result["overhead"] = measure_overhead(settings, server, settings.serve.methods[-1],
                                                       settings.load.repeats)
     _tell(result, broken)
-    path = settings.run / RESULT
     write_json(path, result)
     note(f"written to {path}")
     return not any(broken.values())
