@@ -11,7 +11,7 @@ from rich.text import Text
 from flashbench.console import clock, coloured, note, say, table
 from flashbench.serve.api_key import read_key
 from flashbench.settings import Settings
-from flashbench.shown import MISSING, number, share
+from flashbench.shown import number, share
 from specflash.errors import UserError, one_line
 
 Told = Mapping[str, Any]
@@ -75,10 +75,10 @@ def stop_campaign(server: Server) -> None:
 def _show_campaign(told: Told) -> None:
     wanted, result = told["wanted"], told["result"]
     state = f"over: {told['ended']}" if told["ended"] else "going on"
-    width = MISSING if told["width"] is None else share(told["width"])
-    say(f"campaign {told['name']}: {state}; {told['pairs']} pairs, interval {width} wide, {share(wanted['width'])} "
-        f"wanted" + (f", about {told['prompts_wanted']} prompts in all" if told["prompts_wanted"] else "")
-        + f"; at most {wanted['max_pairs']} pairs and {clock(wanted['max_seconds'])}")
+    width = "no interval yet" if told["width"] is None else f"interval {share(told['width'])} wide"
+    needed = f", about {told['prompts_wanted']} prompts in all" if told["prompts_wanted"] else ""
+    say(f"campaign {told['name']}: {state}; {told['pairs']} pairs, {width}, {share(wanted['width'])} wanted{needed}; "
+        f"at most {wanted['max_pairs']} pairs and {clock(wanted['max_seconds'])}")
     if result is not None:
         _show_pairs(f"Campaign {told['name']}: 95 % intervals over prompts", [result])
 

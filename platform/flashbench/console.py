@@ -7,7 +7,6 @@ every ten seconds and one at the end.
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import Protocol
 
 from rich.console import Console
@@ -82,8 +81,9 @@ def coloured(text: str, colour: str) -> Text:
 
 
 def clock(seconds: float) -> str:
-    """`0:01:05`, for people."""
-    return str(timedelta(seconds=round(seconds)))
+    """`0:01:05`, for people; a day is `24:00:00`."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
 
 
 def _stdout() -> Console:
