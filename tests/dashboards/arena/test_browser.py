@@ -226,9 +226,9 @@ def test_it_is_used_by_keyboard_alone(arena):
     page.keyboard.press("Control+Enter")
     page.wait_for_selector(OVER)
     assert page.evaluate("document.activeElement.id") == "prompt"  # nobody took the focus away
-    later = page.evaluate("""() => {
+    later = page.evaluate("""() => {  // both at once, for a replay may be over before it is asked again
         document.querySelector("#replay").click();
-        return document.querySelectorAll(".round.later").length;  // at once: a replay may be over before it is asked again
+        return document.querySelectorAll(".round.later").length;
     }""")
     assert later > 0
     page.locator(".round.later").first.wait_for(state="detached")
