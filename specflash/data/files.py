@@ -1,6 +1,8 @@
 """Finding the files of a data set below a folder, with errors that say what is there. It knows no format."""
 
+import csv
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 
 from specflash.errors import UserError, one_line
@@ -74,6 +76,29 @@ def read_line(path: Path, number: int, offset: int) -> dict:
     if not isinstance(row, dict):
         raise UserError(f"{path}: line {number} is not an object")
     return row
+
+
+def read_csv(path: Path, columns: Sequence[str], delimiter: str = ",", largest: int | None = None,
+             kind: str = "valid CSV") -> Iterator[tuple[int, dict[str, str]]]:
+    """(line number from 1, its columns by name) of every row.
+
+    largest  letters of one field; None: as many as Python's reader takes
+
+    Raises UserError where a column is missing, and where the file is not `kind`.
+    """
+    limit = csv.field_size_limit() if largest is None else csv.field_size_limit(largest)
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as lines:
+            reader = csv.DictReader(lines, delimiter=delimiter)
+            lacking = [column for column in columns if column not in (reader.fieldnames or ())]
+            if lacking:
+                raise UserError(f"{path}: line 1: the column `{lacking[0]}` is missing")
+            for row in reader:
+                yield reader.line_num, row
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise UserError(f"{path} is not {kind}: {error}") from None
+    finally:
+        csv.field_size_limit(limit)
 
 
 def inside(root: Path, name: str) -> Path:

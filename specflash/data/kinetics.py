@@ -11,7 +11,6 @@ has not, is the answer. Samples come one of each class, then the next of each: a
 Kay et al., "The Kinetics Human Action Video Dataset", 2017. The question is the one SpecFLASH's code asks.
 """
 
-import csv
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -19,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from specflash.data.base import Dataset, Entry
-from specflash.data.files import need_folder, pick_split
+from specflash.data.files import need_folder, pick_split, read_csv
 from specflash.data.named import FRAMES
 from specflash.errors import UserError
 from specflash.records import Clip, Turn
@@ -100,7 +99,7 @@ def _listed(file: Path, place: Path) -> tuple[list[Filmed], list[str]]:
     """The listed clips that lie in `place`, and those that do not."""
     there = {video.stem: video for video in _videos(place)}
     found, missing = [], []
-    for line, row in _rows(file):
+    for line, row in read_csv(file, COLUMNS):
         names = (f"{row['youtube_id']}_{_second(file, line, row, 'time_start'):06d}_"
                  f"{_second(file, line, row, 'time_end'):06d}", row["youtube_id"])
         video = next((there[name] for name in names if name in there), None)
@@ -109,19 +108,6 @@ def _listed(file: Path, place: Path) -> tuple[list[Filmed], list[str]]:
         else:
             found.append(Filmed(video, row.get("label") or "", row.get("caption") or None, line))
     return found, missing
-
-
-def _rows(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    try:
-        with file.open(newline="", encoding="utf-8-sig") as lines:
-            reader = csv.DictReader(lines)
-            lacking = [column for column in COLUMNS if column not in (reader.fieldnames or ())]
-            if lacking:
-                raise UserError(f"{file}: line 1: the column `{lacking[0]}` is missing")
-            for row in reader:
-                yield reader.line_num, row
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise UserError(f"{file} is not valid CSV: {error}") from None
 
 
 def _second(file: Path, line: int, row: dict[str, str], field: str) -> int:

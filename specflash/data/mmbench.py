@@ -5,13 +5,11 @@
 Liu et al., "MMBench", ECCV 2024. The question is put as LLaVA's evaluation puts it, without the demand for a letter.
 """
 
-import csv
 from base64 import b64decode
-from collections.abc import Iterator
 from pathlib import Path
 
 from specflash.data.base import Dataset, Entry
-from specflash.data.files import need_folder, pick_split
+from specflash.data.files import need_folder, pick_split, read_csv
 from specflash.errors import UserError
 from specflash.records import Turn
 
@@ -30,7 +28,7 @@ class MmBench(Dataset):
 
     def __init__(self, file: Path, split: str):
         self.file, self.split = file, split
-        self.rows = list(_rows(file))
+        self.rows = list(read_csv(file, COLUMNS, "\t", LARGEST, "a valid TSV"))
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -59,22 +57,6 @@ def open_mmbench(path: Path | None, split: str) -> MmBench:
     named = {part: file for part in ("dev", "test") for stem, file in files.items()
              if part in stem.lower().replace("-", "_").split("_")}
     return MmBench(pick_split(named | files, split, NAME, folder, "*.tsv"), split)
-
-
-def _rows(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    limit = csv.field_size_limit(LARGEST)
-    try:
-        with file.open(newline="", encoding="utf-8-sig") as lines:
-            reader = csv.DictReader(lines, delimiter="\t")
-            lacking = [column for column in COLUMNS if column not in (reader.fieldnames or ())]
-            if lacking:
-                raise UserError(f"{file}: line 1: the column `{lacking[0]}` is missing")
-            for row in reader:
-                yield reader.line_num, row
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise UserError(f"{file} is not a valid TSV: {error}") from None
-    finally:
-        csv.field_size_limit(limit)
 
 
 def _text(row: dict[str, str], column: str) -> str:

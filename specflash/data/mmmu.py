@@ -7,15 +7,14 @@ Yue et al., "MMMU", CVPR 2024. Options are shown as LLaVA's evaluation shows the
 
 import ast
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from string import ascii_uppercase
 
-from specflash.data.base import Dataset, Entry
+from specflash.data.base import Entry
 from specflash.data.dialects import Row
 from specflash.data.files import PictureFolder, need_folder
 from specflash.data.named import PICTURE, media_of, named
-from specflash.data.tables import find_tables, read_table
+from specflash.data.tables import Tabled, find_tables, read_table
 from specflash.errors import UserError
 from specflash.records import Turn
 
@@ -23,20 +22,11 @@ NAME = "mmmu"
 MARKER = re.compile(r"<image (\d)>")
 
 
-class Mmmu(Dataset):
+class Mmmu(Tabled):
     """One sample per question, without an answer: a letter is no text to learn from. Its pictures are those that
     question and options mention, in that order; a mention reads "(image 1)", and the n-th is the n-th shown."""
 
     task = "mmmu"
-
-    def __init__(self, folder: Path, split: str, rows: Sequence[Row]):
-        self.folder, self.split, self.rows = folder, split, rows
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def where(self, index: int) -> str:
-        return f"{self.folder}: `{self.split}` row {index}"
 
     def entry(self, index: int) -> Entry:
         row = self.rows[index]

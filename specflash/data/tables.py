@@ -26,20 +26,27 @@ SHARD = re.compile(r"-\d{5}-of-\d{5}$")
 SAVED = "state.json"
 
 
-class Table(Dataset):
-    """One sample per row, in whichever dialect its columns are (`dialects.py`)."""
-
-    task = "instruct"
+class Tabled(Dataset):
+    """One sample per row of a table."""
 
     def __init__(self, folder: Path, split: str, rows: Sequence[Row]):
         self.folder, self.split, self.rows = folder, split, rows
-        self.media = PictureFolder(folder, ("images", "videos"))
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def where(self, index: int) -> str:
         return f"{self.folder}: `{self.split}` row {index}"
+
+
+class Table(Tabled):
+    """Rows in whichever dialect the columns are (`dialects.py`)."""
+
+    task = "instruct"
+
+    def __init__(self, folder: Path, split: str, rows: Sequence[Row]):
+        super().__init__(folder, split, rows)
+        self.media = PictureFolder(folder, ("images", "videos"))
 
     def entry(self, index: int) -> Entry:
         row = self.rows[index]
