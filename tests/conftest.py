@@ -4,7 +4,8 @@ Tests marked `gpu` are skipped where there is no CUDA device: `pytest -m gpu` on
 Those marked `weights` are skipped where SPECFLASH_WEIGHTS names no folder: `make test-weights`.
 The suite is shared by two workers, file by file. Files marked `long` start first, the longest of them
 before all, so that none is left alone at the end; and every worker keeps to one thread, for spinning
-threads of two would wait for each other.
+threads of two would wait for each other. Ray starts where a test starts it, never by itself: what a failed
+test left running could start one under the next.
 """
 
 import os
@@ -13,6 +14,7 @@ import pytest
 
 pytest_plugins = ["tests.browser"]
 
+os.environ["RAY_ENABLE_AUTO_CONNECT"] = "0"  # before ray is imported
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 

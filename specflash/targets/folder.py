@@ -39,13 +39,13 @@ class Kind(NamedTuple):
     title       for people
     model_type  what config.json says
     model       name of the transformers class
-    processor   what loads the processor
+    processor   what loads the processor; None: the library's own way
     """
 
     title: str
     model_type: str
     model: str
-    processor: Any = transformers.AutoProcessor
+    processor: Any = None
 
 
 def load_whole(folder: Path, kind: Kind, dtype: torch.dtype, attention: str,
@@ -57,7 +57,7 @@ def load_whole(folder: Path, kind: Kind, dtype: torch.dtype, attention: str,
         model, told = getattr(transformers, kind.model).from_pretrained(
             folder, dtype=dtype, attn_implementation=attention, local_files_only=True, output_loading_info=True,
             device_map=device_map)
-        processor = kind.processor.from_pretrained(folder, local_files_only=True)
+        processor = _processor(folder, kind)
     except (OSError, ValueError, RuntimeError, KeyError, TypeError, SafetensorError) as error:
         raise UserError(f"{folder} holds no {kind.title} model that loads: {one_line(error)}") from None
     missing = sorted(told["missing_keys"])
@@ -67,6 +67,11 @@ def load_whole(folder: Path, kind: Kind, dtype: torch.dtype, attention: str,
     return model, processor
 
 
+def _processor(folder: Path, kind: Kind) -> Any:
+    # Named no earlier: it imports the library's modelling code, seconds for all who only name a target.
+    return (kind.processor or transformers.AutoProcessor).from_pretrained(folder, local_files_only=True)
+
+
 def load_hollow(folder: Path, kind: Kind) -> tuple[nn.Module, Any]:
     """The model without memory for its weights, and the processor: enough to encode a sample."""
     _check_kind(folder, kind)
@@ -74,7 +79,7 @@ def load_hollow(folder: Path, kind: Kind) -> tuple[nn.Module, Any]:
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
         with torch.device("meta"):
             model = getattr(transformers, kind.model)._from_config(config)
-        processor = kind.processor.from_pretrained(folder, local_files_only=True)
+        processor = _processor(folder, kind)
     except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
         raise UserError(f"{folder} holds no model whose processor loads: {one_line(error)}") from None
     if (folder / "generation_config.json").is_file():

@@ -10,8 +10,20 @@
     metrics · metered · scrape         what Prometheus is told, and where it asks
     layout · plan · app                the deployments, what they will hold, the application
     preflight · signals · run          `specflash serve`
+
+The processes of a server import what they run, so this file imports nothing.
 """
 
-from flashbench.serve.run import Served, run_serve, serving
+from typing import TYPE_CHECKING
 
-__all__ = ["Served", "run_serve", "serving"]
+if TYPE_CHECKING:
+    from flashbench.serve.run import Served
+    from flashbench.settings import Settings
+
+__all__ = ["run_serve"]
+
+
+def run_serve(settings: "Settings", blocking: bool = True, open_page: bool = False) -> "Served | None":
+    """See `flashbench.serve.run.run_serve`."""
+    from flashbench.serve.run import run_serve
+    return run_serve(settings, blocking, open_page)

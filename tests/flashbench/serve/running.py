@@ -1,17 +1,21 @@
 """A running server, tiny random models behind it, asked with the official `openai` client: how its tests do so."""
 
 import json
+import threading
 import time
 import urllib.request
 from base64 import b64encode
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from flashbench.load.memory import server_processes
-from flashbench.serve import Served
 from flashbench.serve import run as serve_run
+from flashbench.serve.run import Served
 from flashbench.serve.scrape import FILE
 from tests.tiny import picture
 from tests.videos import write_video
@@ -42,6 +46,25 @@ def moving() -> str:
 def ask(client, method: str, messages=None, **fields):
     return client.chat.completions.create(model=method, messages=messages or asked(),
                                           **{"temperature": 0, "max_tokens": SHORT} | fields)
+
+
+@contextmanager
+def busy(client, method: str, clients: int) -> Iterator[None]:
+    """So many clients ask one long question after the other. Raises where one was not answered."""
+    over = threading.Event()
+
+    def keep_asking() -> None:
+        while not over.is_set():
+            ask(client, method, max_tokens=200)
+
+    with ThreadPoolExecutor(clients) as pool:
+        asking = [pool.submit(keep_asking) for _ in range(clients)]
+        try:
+            yield
+        finally:
+            over.set()
+        for future in asking:
+            future.result()
 
 
 def text_of(answer) -> str:
@@ -85,7 +108,9 @@ def samples(address: str) -> dict[str, list[dict[str, str]]]:
         for sample in (sample for family in families for sample in family.samples):
             found.setdefault(sample.name, []).append(sample.labels)
         return found
-def wait_until(reached, seconds: float = 60) -> None:
+
+
+def wait_until(reached, seconds: float = 180) -> None:
     deadline = time.monotonic() + seconds
     while not reached():
         assert time.monotonic() < deadline

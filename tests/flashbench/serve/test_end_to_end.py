@@ -29,6 +29,7 @@ from tests.flashbench.serve.running import (
     SHORT,
     ask,
     asked,
+    busy,
     get,
     health,
     put,
@@ -166,8 +167,7 @@ def test_a_stop_string_ends_the_answer_at_the_same_token_whoever_decodes(client,
 
 def test_a_full_queue_answers_429_with_the_seconds_to_wait(client):
     """One request is decoded, QUEUE wait; all are let go afterwards."""
-    with ThreadPoolExecutor(QUEUE) as pool:
-        running = ask(client, "eagle", max_tokens=LONG, stream=True)
+    with ThreadPoolExecutor(QUEUE) as pool, closing(ask(client, "eagle", max_tokens=LONG, stream=True)) as running:
         waiting = [pool.submit(ask, client, "eagle", max_tokens=1) for _ in range(QUEUE)]
         wait_until(lambda: health(client)["eagle"]["running"] == QUEUE + 1)
         with pytest.raises(openai.RateLimitError) as caught:
@@ -186,6 +186,8 @@ def test_a_small_load_breaks_no_law(client, served, settings, capsys):
     assert result["ends"]["bad"] == {"refused": 3}
     assert len(result["memory"]) >= 5  # proxy, controller, ingress, replicas
     assert result["overhead"]["http_s"] > result["overhead"]["in_process_s"] > 0
+
+
 def test_the_methods_race_in_the_arena(served, browser):
     with opened(browser, served.url) as shown:
         page = shown.page
@@ -268,17 +270,8 @@ def test_a_redeploy_cuts_no_stream_and_the_shared_layout_grows_and_shrinks_with_
 
     assert {method: text_of(ask(client, method)) for method in METHODS} == expected
     assert replicas("shared") == 1
-    over = threading.Event()
-
-    def keep_busy() -> None:
-        while not over.is_set():
-            ask(client, "specflash", max_tokens=200)
-
-    with ThreadPoolExecutor(4) as pool:
-        busy = [pool.submit(keep_busy) for _ in range(4)]
+    with busy(client, "specflash", 4):
         wait_until(lambda: replicas("shared") == 2)
-        over.set()
-        assert all(future.exception() is None for future in busy)
     wait_until(lambda: replicas("shared") == 1)
     assert text_of(ask(client, "eagle")) == expected["eagle"]
 
@@ -287,14 +280,16 @@ def test_at_the_end_running_answers_are_finished_and_waiting_ones_are_told(clien
     whole = text_of(ask(client, "vanilla", max_tokens=MIDDLE))
     running = iter(ask(client, "vanilla", max_tokens=MIDDLE, stream=True))
     next(running)
+    ending = threading.Thread(target=served.stop)
     with ThreadPoolExecutor(3) as pool:
         waiting = [pool.submit(ask, client, "vanilla") for _ in range(3)]
         wait_until(lambda: sum(tally["running"] for tally in health(client).values()) == 4)
-        ending = threading.Thread(target=served.stop)
         ending.start()
-        for future in waiting:
-            error = future.exception()
-            assert isinstance(error, openai.InternalServerError), error
-            assert (error.status_code, error.body["code"]) == (503, "shutting_down")
-    assert "".join(chunk.choices[0].delta.content or "" for chunk in running) == whole
-    ending.join()
+        try:
+            for future in waiting:
+                error = future.exception()
+                assert isinstance(error, openai.InternalServerError), error
+                assert (error.status_code, error.body["code"]) == (503, "shutting_down")
+            assert "".join(chunk.choices[0].delta.content or "" for chunk in running) == whole
+        finally:
+            ending.join()
