@@ -31,7 +31,8 @@ def read_order(request: ChatRequest, limits: ServeSettings) -> Order:
     sampling = read_sampling(request, limits)
     turns = read_turns(request.messages)
     media = read_media(request.messages, limits)
-    return Order(Sample(sample_id(media, turns), media, turns, task="chat"), sampling, tuple(request.stop or ()))
+    return Order(Sample(sample_id(media, turns), media, turns, task="chat"), sampling, tuple(request.stop or ()),
+                 whole=not request.stream)
 
 
 def read_sampling(request: ChatRequest, limits: ServeSettings) -> Sampling:

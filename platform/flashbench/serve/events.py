@@ -10,11 +10,15 @@ from specflash.sampling import Sampling
 
 @dataclass(frozen=True)
 class Order:
-    """One conversation to be answered, how tokens are to be drawn, and the strings that end the answer."""
+    """One conversation to be answered, how tokens are to be drawn, and the strings that end the answer.
+
+    whole  nobody reads along: the rounds may be told together, at the end
+    """
 
     sample: Sample
     sampling: Sampling
     stop: tuple[str, ...] = ()
+    whole: bool = False
 
 
 @dataclass(frozen=True)

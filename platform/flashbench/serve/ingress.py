@@ -36,16 +36,17 @@ class Remote:
 
     async def decode(self, order: Order) -> AsyncGenerator[Event, None]:
         """Raises Refusal 503 where the replica failed."""
-        events = self._handle.decode.remote(self._method, order)
+        bundles = self._handle.decode.remote(self._method, order)
         try:
-            async for event in events:
-                yield event
+            async for bundle in bundles:
+                for event in bundle:
+                    yield event
         except (RayError, RayServeException) as error:
             log.error("%s failed: %s", self._method, error)
             raise Refusal(503, f"`{self._method}` failed to answer; try again, and see the server's log",
                           code="decoder_failed") from error
         finally:
-            events.cancel()
+            bundles.cancel()
 
     async def judge(self, order: Order, ours: Sequence[int], reference: Sequence[int]) -> dict[str, Any]:
         return await self._plain.judge.remote(order, ours, reference)

@@ -10,8 +10,8 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 
-async def relay(work: Callable[[], Generator[Item, None, None]], pool: Executor) -> AsyncGenerator[Item, None]:
-    """The items of `work()`, which runs in `pool` and never blocks the event loop.
+async def relay(work: Callable[[], Generator[Item | None, None, None]], pool: Executor) -> AsyncGenerator[Item, None]:
+    """The items of `work()`, which runs in `pool` and never blocks the event loop. None is a step without an item.
 
     When the reader stops (closed, cancelled), the thread takes at most the one step it is in, closes
     the iterator and is free again. An exception of the iterator is raised here.
@@ -27,7 +27,8 @@ async def relay(work: Callable[[], Generator[Item, None, None]], pool: Executor)
                     for item in items:
                         if stopped.is_set():
                             break
-                        loop.call_soon_threadsafe(queue.put_nowait, item)
+                        if item is not None:
+                            loop.call_soon_threadsafe(queue.put_nowait, item)
         finally:
             loop.call_soon_threadsafe(queue.put_nowait, None)
 

@@ -3,15 +3,16 @@
 import asyncio
 from collections.abc import AsyncGenerator, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from typing import Any
 
 from ray import serve
 
 from flashbench.drafts import ready_draft
 from flashbench.ray_session import use_threads
+from flashbench.serve.bundle import Bundle, bundled
 from flashbench.serve.decode import answer
-from flashbench.serve.events import Event, Order
+from flashbench.serve.events import Order
 from flashbench.serve.relay import relay
 from flashbench.settings import Settings
 from specflash.targets import load_target
@@ -29,13 +30,14 @@ class Replica:
                                    settings.target.device, device_map=settings.target.device_map)
         self._drafts = {method: ready_draft(settings, method, self._target) for method in methods}
 
-    async def decode(self, method: str, order: Order) -> AsyncGenerator[Event, None]:
-        def work() -> Generator[Event, None, None]:
-            return answer(self._target, self._drafts[method], order, self._max_prompt_tokens)
+    async def decode(self, method: str, order: Order) -> AsyncGenerator[Bundle, None]:
+        def work() -> Generator[Bundle | None, None, None]:
+            with closing(answer(self._target, self._drafts[method], order, self._max_prompt_tokens)) as events:
+                yield from bundled(events, order.whole)
 
-        async with aclosing(relay(work, self._pool)) as events:
-            async for event in events:
-                yield event
+        async with aclosing(relay(work, self._pool)) as bundles:
+            async for bundle in bundles:
+                yield bundle
 
     async def judge(self, order: Order, ours: Sequence[int], reference: Sequence[int]) -> dict[str, Any]:
         """Where the greedy answer `ours` leaves `reference`, and whether rounding explains it, by the gate's rule."""

@@ -57,12 +57,24 @@ def import_deepspeed(gpu: bool):
     process group, which training uses in any case, and needs no compiler.
     """
     os.environ.setdefault("DS_ACCELERATOR", "cuda" if gpu else "cpu")
-    with hidden("mlflow"):  # its autotuner, which nothing here uses, loads it: three seconds of every worker's start
+    # Its autotuner loads MLflow, its Muon optimiser a compiler: seconds of every worker's start, for what nothing uses.
+    with hidden("mlflow"), nothing_compiled():
         import deepspeed
     deepspeed.utils.logger.setLevel(logging.WARNING)
     if not gpu:
         deepspeed.ops.__compatible_ops__ = {}
     return deepspeed
+
+
+@contextmanager
+def nothing_compiled() -> Iterator[None]:
+    """What is decorated with `torch.compile()` inside stays as it is written."""
+    compile = torch.compile
+    torch.compile = lambda *_, **__: lambda function: function
+    try:
+        yield
+    finally:
+        torch.compile = compile
 
 
 @contextmanager

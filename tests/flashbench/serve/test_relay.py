@@ -41,6 +41,13 @@ def test_items_arrive_in_order_and_end(pool):
     assert asyncio.run(read()) == list(range(100))
 
 
+def test_a_step_without_an_item_tells_nothing(pool):
+    async def read():
+        return [item async for item in relay(lambda: iter_of(None, 1, None, None, 2, None), pool)]
+
+    assert asyncio.run(read()) == [1, 2]
+
+
 def test_an_error_in_the_thread_is_raised_to_the_reader(pool):
     def fail():
         yield 1

@@ -5,8 +5,9 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
-from flashbench.train.engine import hidden
+from flashbench.train.engine import hidden, nothing_compiled
 
 
 def test_a_hidden_module_is_not_found_inside_and_found_afterwards():
@@ -23,11 +24,18 @@ def test_what_is_loaded_stays():
     assert sys.modules["json"] is json
 
 
+def test_nothing_is_compiled_inside_and_all_can_be_afterwards():
+    compile = torch.compile
+    with nothing_compiled():
+        assert torch.compile(dynamic=True)(len) is len
+    assert torch.compile is compile
+
+
 def test_a_process_is_spared_what_only_others_need():
     """Seconds of each worker's start: the target's modelling code, and what only the driver writes to."""
     code = ("import sys; import flashbench.train.loop, flashbench.serve.ingress; "
             "from flashbench.train.engine import import_deepspeed; import_deepspeed(gpu=False); "
-            "assert 'transformers.modeling_utils' not in sys.modules; "
+            "assert not {'transformers.modeling_utils', 'torch._dynamo'} & set(sys.modules); "
             "assert 'deepspeed' in sys.modules and 'mlflow' not in sys.modules; import mlflow.version")
     subprocess.run([sys.executable, "-c", code], check=True,
                    env={"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"})
