@@ -168,7 +168,8 @@ class Decoding(Iterator[list[int]]):
         """Take tokens up to the limit and the first end token; returns those taken."""
         done = self.generation
         tokens = tokens[: self._sampling.max_new_tokens - len(done.ids)]
-        ends = [place for place, token in enumerate(tokens) if token in self._target.end_ids]
+        end_ids = () if self._sampling.ignore_eos else self._target.end_ids
+        ends = [place for place, token in enumerate(tokens) if token in end_ids]
         if ends:
             tokens = tokens[: ends[0] + 1]
             done.finish = "stop"

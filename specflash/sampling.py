@@ -20,13 +20,17 @@ SEEDS = range(-2**63, 2**63)
 
 @dataclass(frozen=True)
 class Sampling:
-    """temperature 0 is greedy; top_k 0 and top_p 1 switch the cut off."""
+    """temperature 0 is greedy; top_k 0 and top_p 1 switch the cut off.
+
+    ignore_eos  go on behind an end token, to `max_new_tokens`: for load tests that want answers of one length
+    """
 
     temperature: float = 0.0
     top_k: int = 0
     top_p: float = 1.0
     seed: int = 0
     max_new_tokens: int = 128
+    ignore_eos: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.temperature < float("inf"):

@@ -2,6 +2,7 @@
 
 import time
 import weakref
+from dataclasses import replace
 
 import pytest
 import torch
@@ -81,6 +82,15 @@ def test_end_token_inside_a_block_cuts_there(target, prompt, k):
         assert (done.ids, done.finish) == (cut, "stop")
         assert done.ids == generate(ended, VANILLA, prompt, greedy()).ids
         check_account(done, greedy())
+
+
+@pytest.mark.parametrize("k", [1, 6])
+def test_an_end_token_cuts_nothing_where_it_is_to_be_ignored(target, pictured, k):
+    text = unending(target, pictured)
+    on = replace(greedy(), ignore_eos=True)
+    done = generate(with_ends(target, *text[:4]), Scripted(k, oracle(text + [0] * 8)), pictured, on)
+    assert (done.ids, done.finish) == (text[:NEW], "length")
+    check_account(done, on)
 
 
 def test_kept_counts_before_the_cut_and_committed_after(target, pictured):

@@ -102,7 +102,7 @@ class Gateway:
         started = await unless_disconnected(request.receive, _first(events))
         reply = Reply(method, order)
         if asked.stream:
-            return _stream(reply.chunks(started, events, asked.include_usage, asked.include_rounds), events)
+            return _stream(reply.chunks(started, events, asked.told), events)
         async with aclosing(events):
             return JSONResponse(await unless_disconnected(request.receive, reply.whole(started, events)))
 

@@ -39,9 +39,10 @@ def read_sampling(request: ChatRequest, limits: ServeSettings) -> Sampling:
     """Without a seed one is drawn; the answer's `speculative.seed` tells it."""
     seed = secrets.randbelow(2**31) if request.seed is None else request.seed
     return Sampling(temperature=1.0 if request.temperature is None else request.temperature,
-                    top_k=request.top_k or 0,
+                    top_k=max(request.top_k or 0, 0),
                     top_p=1.0 if request.top_p is None else request.top_p,
-                    seed=seed, max_new_tokens=_max_new_tokens(request, limits.max_new_tokens))
+                    seed=seed, max_new_tokens=_max_new_tokens(request, limits.max_new_tokens),
+                    ignore_eos=bool(request.ignore_eos))
 
 
 def read_turns(messages: list[Message]) -> tuple[Turn, ...]:

@@ -3,7 +3,7 @@
 Beside OpenAI's fields an answer has `speculative`, the account of how it came about; a stream has
 it in the usage chunk (`stream_options: {"include_usage": true}`). With `{"include_rounds": true}` every
 chunk of text has one too, about its own round: which it was (0 is the prefill), how many tokens were drafted
-and kept, and the text token by token.
+and kept, and the text token by token. With `{"continuous_usage_stats": true}` every chunk of text has the usage so far.
 """
 
 import json
@@ -15,6 +15,7 @@ from secrets import token_hex
 
 from flashbench.serve.events import Committed, Event, Finished, Order, Started
 from flashbench.serve.refusal import Refusal
+from flashbench.serve.schema import StreamOptions
 from specflash.metrics import Row, accept_length
 
 Json = dict[str, object]
@@ -40,24 +41,28 @@ class Reply:
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": event.finish}
         return self._body("chat.completion", [choice]) | self._accounts(started, event)
 
-    async def chunks(self, started: Started, events: AsyncGenerator[Event, None], include_usage: bool,
-                     include_rounds: bool = False) -> AsyncGenerator[str, None]:
+    async def chunks(self, started: Started, events: AsyncGenerator[Event, None],
+                     told: StreamOptions) -> AsyncGenerator[str, None]:
         """Server-sent events: role, text by rounds, finish reason, usage when asked for, [DONE].
 
         A failure in mid-stream becomes an error event and ends the stream without [DONE].
         """
         yield self._chunk({"role": "assistant", "content": ""}, None)
-        rounds = count()
+        rounds, completion = count(), 0
         try:
             async for event in events:
-                detail = _round(next(rounds), event) if include_rounds and isinstance(event, Committed) else {}
+                detail: Json = {}
+                if isinstance(event, Committed):
+                    completion += len(event.ids)
+                    detail = _round(next(rounds), event) if told.include_rounds else {}
                 if isinstance(event, Committed | Finished) and (event.text or detail):
-                    yield self._chunk({"content": event.text}, None, detail)
+                    usage = {"usage": _usage(started, completion)} if told.continuous_usage_stats else {}
+                    yield self._chunk({"content": event.text}, None, detail | usage)
         except Refusal as refusal:
             yield _sse(refusal.body())
             return
         yield self._chunk({}, event.finish)
-        if include_usage:
+        if told.include_usage:
             yield _sse(self._body("chat.completion.chunk", []) | self._accounts(started, event))
         yield DONE
 
@@ -70,9 +75,7 @@ class Reply:
                 "choices": list(choices)}
 
     def _accounts(self, started: Started, finished: Finished) -> Json:
-        completion = Row.of(self.order.sample.id, finished).tokens
-        usage = {"prompt_tokens": started.prompt_tokens, "completion_tokens": completion,
-                 "total_tokens": started.prompt_tokens + completion}
+        usage = _usage(started, Row.of(self.order.sample.id, finished).tokens)
         return {"usage": usage, "speculative": self._speculative(finished)}
 
     def _speculative(self, finished: Finished) -> Json:
@@ -82,6 +85,11 @@ class Reply:
                 "accept_length": accept_length([account]).pooled if account.passes else None,
                 "accepted_by_round": finished.kept, "committed_by_round": finished.committed,
                 "seconds": {phase: round(spent, 6) for phase, spent in finished.seconds.items()}}
+
+
+def _usage(started: Started, completion: int) -> Json:
+    return {"prompt_tokens": started.prompt_tokens, "completion_tokens": completion,
+            "total_tokens": started.prompt_tokens + completion}
 
 
 def _round(number: int, event: Committed) -> Json:

@@ -16,6 +16,9 @@ NEUTRAL: dict[str, tuple[JsonValue, ...]] = {
     "n": (1,), "presence_penalty": (0,), "frequency_penalty": (0,), "logprobs": (False,),
     "top_logprobs": (0,), "logit_bias": ({},), "tools": ([],), "tool_choice": ("none",), "functions": ([],),
     "response_format": ({"type": "text"},), "modalities": (["text"],),
+    # What vLLM's clients may say besides.
+    "repetition_penalty": (1,), "length_penalty": (1,), "min_p": (0,), "min_tokens": (0,), "use_beam_search": (False,),
+    "skip_special_tokens": (True,), "echo": (False,), "add_generation_prompt": (True,), "priority": (0,),
 }
 WITHOUT_EFFECT = frozenset({"metadata", "store", "service_tier", "safety_identifier",
                             "prompt_cache_key", "parallel_tool_calls"})
@@ -90,15 +93,20 @@ class Message(Part):
 
 
 class StreamOptions(Part):
-    """`include_rounds` is an extension: every chunk of text then tells which round made it, token by token."""
+    """`include_rounds` is an extension: every chunk of text then tells which round made it, token by token.
+
+    `continuous_usage_stats` is vLLM's: every chunk of text then has the usage so far.
+    """
 
     include_usage: bool = False
+    continuous_usage_stats: bool = False
     include_rounds: bool = False
     include_obfuscation: bool = False
 
 
 class ChatRequest(Part):
-    """POST /v1/chat/completions. `top_k` is an extension; temperature and top_p default to OpenAI's 1.
+    """POST /v1/chat/completions. temperature and top_p default to OpenAI's 1; `top_k` (0 and -1: off) and
+    `ignore_eos` are extensions, as vLLM names them.
 
     user  stays with one method where `model` is `auto`
     """
@@ -107,7 +115,8 @@ class ChatRequest(Part):
     messages: list[Message] = Field(min_length=1)
     temperature: float | None = Field(None, ge=0, le=2, allow_inf_nan=False)
     top_p: float | None = Field(None, gt=0, le=1, allow_inf_nan=False)
-    top_k: int | None = Field(None, ge=0)
+    top_k: int | None = Field(None, ge=-1)
+    ignore_eos: bool | None = False
     max_tokens: int | None = Field(None, ge=1)
     max_completion_tokens: int | None = Field(None, ge=1)
     seed: int | None = Field(None, ge=-2**63, lt=2**63)
@@ -117,12 +126,9 @@ class ChatRequest(Part):
     stream_options: StreamOptions | None = None
 
     @property
-    def include_usage(self) -> bool:
-        return self.stream_options is not None and self.stream_options.include_usage
-
-    @property
-    def include_rounds(self) -> bool:
-        return self.stream_options is not None and self.stream_options.include_rounds
+    def told(self) -> StreamOptions:
+        """What a stream is to tell besides the text."""
+        return self.stream_options or StreamOptions()
 
 
 def parse_request(body: bytes) -> ChatRequest:

@@ -106,6 +106,15 @@ def test_a_stream_tells_its_rounds_only_when_asked(client):
     assert [chunk["choices"][0]["delta"].get("content") for chunk in told][-2] == "é"
 
 
+def test_every_chunk_of_text_has_the_usage_so_far_only_when_asked(client):
+    told = chunks(chat(client, stream=True, stream_options={"continuous_usage_stats": True}))[:-1]
+    usages = [(chunk["choices"][0]["delta"]["content"], chunk["usage"]["completion_tokens"])
+              for chunk in told if "usage" in chunk]
+    assert usages == [("A", 1), ("bc", 4), ("é", 5)]
+    assert all(chunk["usage"]["total_tokens"] == 7 + tokens
+               for chunk, (_, tokens) in zip((chunk for chunk in told if "usage" in chunk), usages, strict=True))
+
+
 def test_the_order_reaches_the_method_that_was_named(client, decoders):
     chat(client, model="vanilla", temperature=0, max_tokens=9)
     (order,) = decoders["vanilla"].orders

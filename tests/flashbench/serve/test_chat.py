@@ -59,8 +59,9 @@ def test_pictures_keep_their_order_and_their_bytes():
 
 
 def test_sampling_is_taken_over():
-    asked = {"temperature": 0.5, "top_p": 0.9, "top_k": 7, "seed": -3, "max_tokens": 12}
-    assert order_of([say("user", "a")], **asked).sampling == Sampling(0.5, 7, 0.9, -3, 12)
+    asked = {"temperature": 0.5, "top_p": 0.9, "top_k": 7, "seed": -3, "max_tokens": 12, "ignore_eos": True}
+    assert order_of([say("user", "a")], **asked).sampling == Sampling(0.5, 7, 0.9, -3, 12, True)
+    assert order_of([say("user", "a")], top_k=-1).sampling.top_k == 0
 
 
 def test_stop_strings_travel_with_the_order():

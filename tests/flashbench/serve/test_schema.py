@@ -24,7 +24,7 @@ def test_openai_defaults_hold_where_nothing_is_said():
     request = parse_request(body())
     assert (request.temperature, request.top_p, request.seed) == (None, None, None)
     assert not request.stream
-    assert not request.include_usage
+    assert not request.told.include_usage
 
 
 def test_content_is_a_string_or_parts():
@@ -52,6 +52,7 @@ def test_an_answer_may_be_sent_back_as_the_client_got_it():
     {"metadata": {"a": "b"}, "store": False},
     {"n": 1, "stop": None, "presence_penalty": 0, "frequency_penalty": 0.0, "logprobs": False, "tools": []},
     {"response_format": {"type": "text"}, "temperature": None, "stream_options": None},
+    {"repetition_penalty": 1.0, "min_p": 0.0, "min_tokens": 0, "ignore_eos": False, "skip_special_tokens": True},
 ])
 def test_fields_that_change_nothing_are_taken(fields):
     assert parse_request(body(**fields)) == parse_request(body())
@@ -68,7 +69,7 @@ def test_fields_that_change_nothing_are_taken(fields):
     ({"temperature": "hot"}, "temperature", "invalid_value", "`temperature`: input should be a valid number"),
     ({"temperature": 2.5}, "temperature", "invalid_value", "`temperature`: input should be less than or equal to 2"),
     ({"top_p": 0}, "top_p", "invalid_value", "`top_p`: input should be greater than 0"),
-    ({"top_k": -1}, "top_k", "invalid_value", "`top_k`: input should be greater than or equal to 0"),
+    ({"top_k": -2}, "top_k", "invalid_value", "`top_k`: input should be greater than or equal to -1"),
     ({"max_tokens": 0}, "max_tokens", "invalid_value", "`max_tokens`: input should be greater than or equal to 1"),
     ({"max_tokens": 1.5}, "max_tokens", "invalid_value", "`max_tokens`: input should be a valid integer"),
     ({"seed": 2**63}, "seed", "invalid_value", f"`seed`: input should be less than {2**63}"),
