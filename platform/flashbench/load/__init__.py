@@ -5,6 +5,7 @@
     drive    all of them, so many at once
     memory   what the server's processes hold meanwhile
     laws     outcomes -> which laws are broken
+    times    how long they took
     overhead the same request by HTTP and in process
     run      `specflash load`
 """

@@ -5,7 +5,6 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
-from statistics import median
 from typing import Any
 
 from flashbench.console import coloured, note, progress, say, step, table
@@ -17,6 +16,7 @@ from flashbench.load.laws import SHOWN, Broken, broken_laws
 from flashbench.load.memory import Samples, growth, sampled
 from flashbench.load.mix import mixture, references
 from flashbench.load.overhead import measure_overhead
+from flashbench.load.times import times
 from flashbench.serve.api_key import read_key
 from flashbench.serve.run import serving
 from flashbench.settings import Settings
@@ -71,28 +71,19 @@ def _result(settings: Settings, server: Server, outcomes: Sequence[Outcome], sec
             "load": settings.load.model_dump(mode="json"), "machine": describe_machine(), "seconds": seconds,
             "ends": {kind: dict(Counter(one.end for one in outcomes if one.ask.kind == kind))
                      for kind in dict.fromkeys(one.ask.kind for one in outcomes)},
-            "methods": {method: _times([one for one in outcomes if one.ask.method == method])
+            "methods": {method: times([one for one in outcomes if one.ask.method == method])
                         for method in settings.serve.methods},
             "memory": {process: {"first_mb": held[0] / 1e6, "last_mb": held[-1] / 1e6, "highest_mb": max(held) / 1e6,
                                  "growth": growth(held)} for process, held in samples.items()},
             "laws": {law: {"holds": not offences, "offences": offences} for law, offences in broken.items()}}
 
 
-def _times(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    answered = sorted(one.seconds for one in outcomes if one.end == "answered")
-    first = [one.first_s for one in outcomes if one.end == "answered" and one.ask.stream and one.first_s]
-    return {"requests": len(outcomes), "answered": len(answered),
-            "p50_s": median(answered) if answered else None,
-            "p95_s": answered[int(0.95 * (len(answered) - 1))] if answered else None,
-            "first_text_p50_s": median(first) if first else None}
-
-
 def _tell(result: dict[str, Any], broken: Broken) -> None:
     load, seconds = result["load"], result["seconds"]
     title = f"{load['requests']} requests, {load['concurrency']} at once, in {seconds:.0f} s"
     table(title, ("method", "requests", "answered", "p50", "p95", "first text of a stream, p50"),
-          [(method, times["requests"], times["answered"], *(_seconds(times[key]) for key in (
-              "p50_s", "p95_s", "first_text_p50_s"))) for method, times in result["methods"].items()])
+          [(method, took["requests"], took["answered"], *(_seconds(took[key]) for key in (
+              "p50_s", "p95_s", "first_text_p50_s"))) for method, took in result["methods"].items()])
     table("requests by kind", ("kind", "ended"), [
         (kind, ", ".join(f"{count} {end}" for end, count in sorted(ends.items())))
         for kind, ends in result["ends"].items()])
