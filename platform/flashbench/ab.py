@@ -66,6 +66,9 @@ def show_status(server: Server) -> None:
 
 
 def stop_campaign(server: Server) -> None:
+    before = server.ask("GET", CAMPAIGN)
+    if before["ended"]:
+        note(f"campaign {before['name']} was over already")
     told = server.ask("DELETE", CAMPAIGN)
     _show_campaign(told)
     for line in told["untold"]:

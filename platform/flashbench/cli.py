@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from flashbench.console import note, say
-from flashbench.settings import Settings, load_settings
+from flashbench.settings import Settings, load_settings, read_settings
 from specflash import __version__
 from specflash.errors import UserError
 from specflash.files import NO_SPACE
@@ -215,7 +215,7 @@ def start_campaign(name: Annotated[str, typer.Argument(metavar="NAME", show_defa
                    max_pairs: Annotated[int, typer.Option(help="End after so many pairs at the latest.")] = 2000,
                    max_minutes: Annotated[float, typer.Option(help="End after so long at the latest.")] = 1440) -> None:
     """Let a running server compare two methods until the interval of their speed-up is as narrow as wanted."""
-    settings = load_settings(config, overrides or ())
+    settings = read_settings(config, overrides or ())
     from flashbench import ab
     wanted = {"width": width, "max_pairs": max_pairs, "max_seconds": 60 * max_minutes}
     ab.start_campaign(ab.Server(settings, url), name, _names(methods) or (), wanted)
@@ -224,7 +224,7 @@ def start_campaign(name: Annotated[str, typer.Argument(metavar="NAME", show_defa
 @campaigns.command("status", epilog="Example:  specflash ab status\n\nWrites:  nothing")
 def show_status(overrides: Overrides = None, config: Config = DEMO, url: Url = None) -> None:
     """Show how far the campaign is, and what every two methods' live pairs say."""
-    settings = load_settings(config, overrides or ())
+    settings = read_settings(config, overrides or ())
     from flashbench import ab
     ab.show_status(ab.Server(settings, url))
 
@@ -233,7 +233,7 @@ def show_status(overrides: Overrides = None, config: Config = DEMO, url: Url = N
                                   "Writes:  the end of RUN/ab/NAME/campaign.json, and of the run in MLflow")
 def stop_campaign(overrides: Overrides = None, config: Config = DEMO, url: Url = None) -> None:
     """End the campaign and show what it found."""
-    settings = load_settings(config, overrides or ())
+    settings = read_settings(config, overrides or ())
     from flashbench import ab
     ab.stop_campaign(ab.Server(settings, url))
 

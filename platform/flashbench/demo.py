@@ -94,7 +94,7 @@ Done in {clock(seconds)}. Everything is in {settings.run}:
 Look at it:
   {command("python")} -m webbrowser {report.resolve().as_uri()}
   {command("mlflow")} ui --backend-store-uri {tracking_uri(settings)}
-  {command("specflash")} serve --config {config}""")
+  {command("specflash")} serve --config {config}  # an OpenAI endpoint; its page races the methods""")
 
 
 def command(name: str) -> str:

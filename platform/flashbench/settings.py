@@ -256,15 +256,20 @@ class Settings(Section):
 
 def load_settings(path: str | Path, overrides: list[str] | tuple[str, ...] = ()) -> Settings:
     """Read and check a YAML file; raises UserError with one line per wrong key."""
-    tree = overridden(read_tree(Path(path)), overrides)
-    try:
-        settings = Settings.model_validate(tree)
-    except ValidationError as error:
-        raise UserError(f"{path}: {explain(error, Settings)}") from None
+    settings = read_settings(path, overrides)
     # Here, because it needs torch: what is wrong above is told without waiting for it.
     from flashbench.draft_settings import check_drafts
     check_drafts(settings, path)
     return settings
+
+
+def read_settings(path: str | Path, overrides: list[str] | tuple[str, ...] = ()) -> Settings:
+    """The same for who uses no draft: what is said of drafts is not checked, and torch not imported."""
+    tree = overridden(read_tree(Path(path)), overrides)
+    try:
+        return Settings.model_validate(tree)
+    except ValidationError as error:
+        raise UserError(f"{path}: {explain(error, Settings)}") from None
 
 
 def save_settings(settings: Settings, path: Path) -> None:

@@ -93,11 +93,19 @@ def test_status_without_a_campaign_still_shows_the_pairs(server, capsys):
 
 def test_stop_shows_the_end_and_what_mlflow_did_not_take(server, capsys):
     ended = campaign() | {"ended": "stopped by hand", "untold": ["1 run (away)"]}
+    server.answers["GET", "/ab/campaign"] = 200, campaign()
     server.answers["DELETE", "/ab/campaign"] = 200, ended
     assert run("stop", "--url", server.url) == 0
     shown = capsys.readouterr()
     assert "campaign first: over: stopped by hand; 8 pairs" in shown.out
     assert shown.err == "1 run (away)\n"
+
+
+def test_what_is_over_is_said_to_be(server, capsys):
+    ended = campaign() | {"ended": "stopped"}
+    server.answers |= {("GET", "/ab/campaign"): (200, ended), ("DELETE", "/ab/campaign"): (200, ended)}
+    assert run("stop", "--url", server.url) == 0
+    assert "campaign first was over already" in capsys.readouterr().err
 
 
 def test_what_the_server_refuses_is_one_line_and_exit_code_2(server, capsys):
