@@ -16,6 +16,7 @@ import specflash
 from flashbench.serve.ab.live import Live
 from flashbench.serve.ab.route import AUTO
 from flashbench.serve.ab.routes import AbRoutes, Guard, local_only
+from flashbench.serve.api_key import HEALTH
 from flashbench.serve.arena import arena_routes
 from flashbench.serve.chat import read_order
 from flashbench.serve.disconnect import unless_disconnected
@@ -75,7 +76,8 @@ class Gateway:
         router.get("/v1/models")(self.models)
         router.get("/v1/models/{model}")(self.model)
         router.post("/v1/chat/completions")(self.chat)
-        router.get("/healthz")(self.health)
+        for path in HEALTH:
+            router.get(path)(self.health)
         router.get("/version")(self.version)
         return router
 

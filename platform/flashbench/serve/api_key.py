@@ -14,7 +14,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from flashbench.serve.refusal import Refusal
 from specflash.errors import UserError
 
-OPEN = ("/healthz", "/version", "/", "/arena")
+HEALTH = ("/healthz", "/health")
+"""The second is vLLM's, which its load generators ask first."""
+
+OPEN = (*HEALTH, "/version", "/", "/arena")
 """Who watches a server needs no key for it; nor does who reads the arena's page, for the requests it sends do."""
 
 WRONG = Refusal(401, "this server wants an API key: send the header `Authorization: Bearer KEY` with the right one",

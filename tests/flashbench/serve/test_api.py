@@ -122,6 +122,25 @@ def test_the_order_reaches_the_method_that_was_named(client, decoders):
     assert not decoders["specflash"].orders
 
 
+PICTURE_AND_TEXT = [{"role": "user", "content": [
+    {"type": "text", "text": "What is it?"},
+    {"type": "image_url", "image_url": {"url": "data:image/png;base64," + b64encode(picture()).decode()}}]}]
+
+
+@pytest.mark.parametrize("body", [
+    {"max_completion_tokens": 9, "stop": None, "ignore_eos": True,
+     "stream_options": {"include_usage": True, "continuous_usage_stats": True}},  # GuideLLM
+    {"max_completion_tokens": 9, "temperature": 0.0, "repetition_penalty": 1.0, "ignore_eos": True,
+     "stream_options": {"include_usage": True}},  # `vllm bench serve --backend openai-chat --ignore-eos`
+], ids=["guidellm", "vllm"])
+def test_load_generators_are_understood(client, decoders, body):
+    events = chunks(chat(client, messages=PICTURE_AND_TEXT, stream=True, **body))
+    assert events[-1] == "[DONE]"
+    assert events[-2]["usage"] == USAGE
+    (order,) = decoders["specflash"].orders
+    assert (order.sampling.max_new_tokens, order.sampling.ignore_eos, len(order.sample.media)) == (9, True, 1)
+
+
 def test_models_are_the_methods(client):
     listed = client.get("/v1/models").json()
     assert [model["id"] for model in listed["data"]] == [
@@ -134,6 +153,7 @@ def test_version_and_health(client):
     assert client.get("/version").json()["version"] == specflash.__version__
     assert client.get("/version").json()["target"] == "llava-smol"
     assert client.get("/healthz").json()["status"] == "ok"
+    assert client.get("/health").json() == client.get("/healthz").json()
 
 
 def picture_part(url: str) -> list:

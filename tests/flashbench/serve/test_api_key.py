@@ -37,7 +37,7 @@ def test_with_the_key_all_is_as_without_one(client):
     assert client.get("/v1/models", headers={"Authorization": "Bearer s3cret"}).json()["data"][0]["id"] == "vanilla"
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/version", "/", "/arena", "/arena/setup", "/arena/arena.js"])
+@pytest.mark.parametrize("path", ["/healthz", "/health", "/version", "/", "/arena", "/arena/setup", "/arena/arena.js"])
 def test_who_watches_or_reads_the_page_needs_no_key(client, path):
     assert client.get(path).status_code == 200
 
