@@ -13,11 +13,12 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import ceil
 from pathlib import Path
 from secrets import token_hex
 
+import psutil
 import ray
 
 import flashbench
@@ -28,6 +29,7 @@ from specflash.errors import UserError, one_line
 
 IN_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"  # Ray sets it for the driver of a submitted job
 START_TRIES = 3
+RAY_PROGRAMS = str(Path(ray.__file__).parent)
 OBJECT_STORE_BYTES = 400 * 2**20  # only metadata travels through Ray
 
 
@@ -91,6 +93,7 @@ def _join() -> None:
 def _start(num_cpus: int, num_gpus: int | None) -> None:
     """Start it. Ray gives up where its processes are not up in 30 s, as on a busy machine: try again."""
     for left in reversed(range(START_TRIES)):
+        before = set(psutil.Process().children(recursive=True))
         try:
             ray.init(address="local", num_cpus=num_cpus, num_gpus=num_gpus, include_dashboard=False,
                      object_store_memory=OBJECT_STORE_BYTES, logging_level=logging.ERROR,
@@ -98,10 +101,21 @@ def _start(num_cpus: int, num_gpus: int | None) -> None:
             return
         except Exception as error:  # Ray raises several classes here, bare Exception among them
             ray.shutdown()
+            _end_remains(before)
             reason = one_line(error)
             if not left:
-                raise UserError(f"Ray does not start on this machine: {reason}") from error
+                raise UserError(f"Ray does not start on this machine ({reason}); where other work keeps it busy, run "
+                                "the same command again later: what is finished is kept") from error
             note(f"Ray did not start ({reason}); trying again")
+
+
+def _end_remains(before: set[psutil.Process]) -> None:
+    """End Ray's processes that came since `before`: of a start that failed it forgets those already up."""
+    for process in set(psutil.Process().children(recursive=True)) - before:
+        with suppress(psutil.Error):
+            command = " ".join(process.cmdline())
+            if RAY_PROGRAMS in command or command.startswith("ray::"):
+                process.kill()
 
 
 def threads_for(cpus: float) -> int:
@@ -164,7 +178,7 @@ def _tell_if_short(num_cpus: float, num_gpus: float) -> None:
     for kind, asked in (("CPU", num_cpus), ("GPU", num_gpus)):
         if there.get(kind, 0) < asked:
             note(f"the Ray cluster has {there.get(kind, 0):g} {kind}s and this stage asks for {asked:g}: "
-                 "it waits until more join")
+                 "fewer workers run at once, and where not even one fits it waits until more join")
 
 
 def _tell_if_lost(run: Path) -> None:

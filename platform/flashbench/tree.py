@@ -18,7 +18,8 @@ PATHS = ("run", "path", "weights")
 def read_tree(path: Path) -> dict[str, Any]:
     """The mapping in a YAML file. Raises UserError where there is none."""
     if not path.is_file():
-        raise UserError(f"no settings file at {path}")
+        raise UserError(f"{path} is a folder; name the settings file in it" if path.is_dir()
+                        else f"no settings file at {path}")
     try:
         tree = yaml.safe_load(path.read_bytes())
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date or a number that is none

@@ -26,7 +26,7 @@ from specflash.packed import can_pack, pack_linears
 from specflash.targets.base import Target
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
-AGAIN = "`specflash train` makes it again"
+AGAIN = "copy it again, or make it again with `specflash train`"
 
 
 def make_draft(name: str, settings: dict[str, Any], width: int,

@@ -1,6 +1,7 @@
 """A stage's Ray: started where none is, joined where one is, and only what was started ends."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import ray
 
 import flashbench
 import specflash
+from flashbench import ray_session as module
 from flashbench.ray_session import _check_gpus, _start, local_ray, ray_session, threads_for
 from flashbench.settings import Settings, load_settings
 from specflash.errors import UserError
@@ -89,10 +91,36 @@ def test_a_start_is_tried_again_and_then_given_up_in_one_line(monkeypatch, capsy
 
     monkeypatch.setattr(ray, "init", fail)
     monkeypatch.setattr(ray, "shutdown", lambda: None)
-    with pytest.raises(UserError, match="does not start on this machine: the head did not come up"):
+    with pytest.raises(UserError, match=r"does not start on this machine \(the head did not come up\)"):
         _start(num_cpus=1, num_gpus=0)
     assert len(tried) == 3
     assert capsys.readouterr().err.count("trying again") == 2
+
+
+def test_what_a_failed_start_left_running_is_ended_and_nothing_else(monkeypatch):
+    """Ray's processes alone, and only those of this attempt."""
+    idle = "import time; time.sleep(60)"
+    mine = subprocess.Popen([sys.executable, "-c", idle])
+    left = []
+
+    def fail(**options):
+        left.append(subprocess.Popen([sys.executable, "-c", idle, f"{Path(ray.__file__).parent}/gcs_server"]))
+        left.append(subprocess.Popen([sys.executable, "-c", idle]))  # started meanwhile by another thread, say
+        raise Exception("too slow")
+
+    monkeypatch.setattr(ray, "init", fail)
+    monkeypatch.setattr(ray, "shutdown", lambda: None)
+    monkeypatch.setattr(module, "START_TRIES", 1)
+    try:
+        with pytest.raises(UserError, match="run the same command again later"):
+            _start(num_cpus=1, num_gpus=0)
+        rays, other = left
+        assert rays.wait(10) == -signal.SIGKILL
+        assert mine.poll() is other.poll() is None
+    finally:
+        for process in (mine, *left):
+            process.kill()
+            process.wait()
 
 
 @pytest.mark.parametrize(("asked", "given"), [(1.5, 2), (0.3, 1), (2, 2), (2.0, 2)])

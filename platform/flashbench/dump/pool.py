@@ -22,7 +22,9 @@ from flashbench.ray_session import ray_session
 from flashbench.settings import Settings
 
 HUSHED = {"ray.data._internal.progress": logging.ERROR,                      # "progress bars disabled"
-          "ray.data._internal.execution.streaming_executor": logging.WARNING}  # "execution finished"
+          "ray.data._internal.execution.streaming_executor": logging.WARNING,  # "execution finished"
+          # "may hang forever" where one worker waits for another's CPU; `ray_session` says what is short.
+          "ray.data._internal.execution.resource_manager": logging.ERROR}
 
 
 def run_pool(settings: Settings, pieces: Sequence[Sequence[str]], indices: Mapping[str, int],

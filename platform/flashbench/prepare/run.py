@@ -30,7 +30,7 @@ def run_prepare(settings: Settings) -> list[Checked]:
     path = write_report(settings.data_folder, checks)
     show_report(checks)
     note(f"The report is {path}")
-    _refuse(checks, settings.dump.error_budget)
+    _refuse(checks, uses, settings.dump.error_budget)
     return checks
 
 
@@ -57,8 +57,11 @@ def _check_lengths(settings: Settings, checks: Sequence[Checked], uses: Sequence
         check_lengths(check, use, target.encode, settings.check.prompts, settings.dump.max_length)
 
 
-def _refuse(checks: Sequence[Checked], budget: float) -> None:
-    for check in checks:
+def _refuse(checks: Sequence[Checked], uses: Sequence[Use], budget: float) -> None:
+    for check, use in zip(checks, uses, strict=True):
+        if not check.samples and use.skip:
+            raise UserError(f"{check.use}: no sample of {check.dataset}:{check.split} is left: `skip` leaves the first "
+                            f"{use.skip} out; skip fewer, or take more samples")
         if not check.usable:
             raise UserError(f"{check.use}: {check.dataset}:{check.split} has nothing usable among its {check.samples} "
                             f"samples; correct its `path` and `split`, or repair the data")

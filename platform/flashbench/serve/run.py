@@ -75,10 +75,10 @@ def serving(settings: Settings) -> Iterator[str]:
     """The base URL of the running application, for as long as the context is open."""
     check_methods(settings)
     read_key(settings.serve.api_key_env)
+    port = free_port(settings.serve)
     show_plan(settings)
     if not cluster_is_given():
         check_memory(settings)
-    port = free_port(settings.serve)
     with ending_on_sigterm() as listen, ray_session(
             settings, cpus_needed(settings.serve), gpus_needed(settings.serve)):
         listen()

@@ -4,6 +4,7 @@ A run is found by its entry's key: an entry that was written in part is complete
 """
 
 import json
+import logging
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +21,8 @@ from flashbench.track.entry import LONGEST_TAG, Entry, cut
 from flashbench.track.store import artifact_place, tracking_uri
 from flashbench.track.view import view_link, view_of
 from specflash.errors import one_line
+
+logging.getLogger("mlflow.store.db.utils").setLevel(logging.WARNING)  # not that it makes its tables
 
 TRIES = 3
 SECONDS_BEFORE_RETRY = 0.2

@@ -114,6 +114,13 @@ def test_a_source_with_nothing_usable_is_refused(messy):
         run_prepare(messy)
 
 
+def test_a_task_that_skips_every_sample_is_told_so(messy):
+    task = messy.bench.tasks["t"].model_copy(update={"skip": 3})
+    none_left = messy.model_copy(update={"bench": messy.bench.model_copy(update={"tasks": {"t": task}})})
+    with pytest.raises(UserError, match=r"bench t: no sample of jsonl:test is left: `skip` leaves the first 3 out"):
+        run_prepare(none_left)
+
+
 def test_drawn_clips_are_written_where_they_are_asked_for(tmp_path):
     source = {"dataset": "kinetics-400", "path": tmp_path / "data", "limit": 2}
     settings = Settings.model_validate({
