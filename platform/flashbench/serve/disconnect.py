@@ -5,11 +5,14 @@ written, and not every server cancels a handler then.
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
 
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive
+
+from flashbench.serve.refusal import Refusal
 
 Result = TypeVar("Result")
 
@@ -35,6 +38,19 @@ async def unless(hindrance: Coroutine[Any, Any, NoReturn], work: Coroutine[Any, 
 
 
 async def _left(receive: Receive) -> NoReturn:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+    with connection_needed():
+        while (await receive())["type"] != "http.disconnect":
+            pass
     raise ClientDisconnect
+
+
+@contextmanager
+def connection_needed() -> Iterator[None]:
+    """Reading from a client inside. Whatever the server raises then (Ray Serve: that a task of its own was
+    cancelled) means that nobody is there any more."""
+    try:
+        yield
+    except (ClientDisconnect, Refusal):
+        raise
+    except Exception as error:
+        raise ClientDisconnect from error

@@ -52,8 +52,9 @@ def count_pixels(picture: bytes, where: str) -> int:
                     raise Refusal(400, f"`{where}`: one side of a picture may be at most {MAX_RATIO} times as long "
                                        "as the other", where, "image_too_thin")
                 return image.width * image.height
-    except Image.DecompressionBombError as error:
-        raise Refusal(400, f"`{where}`: {error}", where, "image_too_large") from None
+    except Image.DecompressionBombError:
+        raise Refusal(400, f"`{where}` says it has far more pixels than a picture may have; send a smaller one", where,
+                      "image_too_large") from None
     except DAMAGE as error:
         raise Refusal(400, f"`{where}` is not a picture that can be read ({', '.join(FORMATS)})", where,
                       "invalid_image") from error

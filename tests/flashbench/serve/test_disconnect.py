@@ -61,3 +61,12 @@ def test_work_whose_client_left_is_cancelled_and_has_cleaned_up(how):
     with pytest.raises(ClientDisconnect if how == "disconnect" else asyncio.CancelledError):
         asyncio.run(run())
     assert cleaned == [True]
+
+
+def test_a_connection_that_breaks_is_a_client_that_left():
+    """Ray Serve then cancels a task of its own, and says so to who reads."""
+    async def broken():
+        raise RuntimeError("task was cancelled")
+
+    with pytest.raises(ClientDisconnect):
+        asyncio.run(unless_disconnected(broken, asyncio.Event().wait()))

@@ -21,6 +21,8 @@ from specflash.catalogue import nearest
 from specflash.errors import UserError
 
 AUTO = "auto"
+LEAST, MOST = 1e-6, 1e6
+"""Of weights other than 0."""
 
 
 def pick(weights: Mapping[str, float], salt: str, user: str | None, chance: Random) -> str:
@@ -42,9 +44,12 @@ def _uniform(salt: str, user: str, method: str) -> float:
 
 
 def full_weights(weights: Mapping[str, float], methods: Collection[str]) -> dict[str, float]:
-    """One weight per served method. Raises UserError where a weight names none of them."""
-    for name in weights:
+    """One weight per served method. Raises UserError where a weight names none of them, and for one beyond LEAST and
+    MOST, whose share would be lost in rounding."""
+    for name, weight in weights.items():
         check_served(name, methods, "weights")
+        if weight and not LEAST <= weight <= MOST:
+            raise UserError(f"`weights.{name}`: {weight:g} is neither 0 nor between {LEAST:g} and {MOST:g}")
     return {method: float(weights.get(method, 0) if weights else 1) for method in methods}
 
 

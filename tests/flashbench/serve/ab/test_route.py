@@ -91,3 +91,10 @@ def test_who_is_left_out_answers_nothing():
 def test_a_weight_of_nobody_is_told():
     with pytest.raises(UserError, match=r"names `specflsh`, which is not served \(did you mean `specflash`\?\)"):
         full_weights({"specflsh": 1}, ("vanilla", "specflash"))
+
+
+@pytest.mark.parametrize("weight", [5e-324, 9e-7, 2e6, 1e308])
+def test_a_weight_whose_share_would_be_lost_is_refused(weight):
+    with pytest.raises(UserError, match=r"`weights\.a`: .* is neither 0 nor between 1e-06 and 1e\+06"):
+        full_weights({"a": weight, "b": 1}, ("a", "b"))
+    assert full_weights({"a": 1e-6, "b": 1e6}, ("a", "b")) == {"a": 1e-6, "b": 1e6}
