@@ -25,6 +25,7 @@ from flashbench.settings import Settings
 from flashbench.track import log_campaign
 
 log = logging.getLogger("ray.serve")
+LOOK_EVERY_S = 0.1
 
 
 class Remote:
@@ -79,6 +80,11 @@ class Ingress:
     async def close(self) -> None:
         """Take nothing more, refuse what waits, and let what has begun go on."""
         self._closing.set()
+
+    async def idle(self) -> None:
+        """Returns when nothing goes on any more."""
+        while any(decoder.requests for decoder in self._decoders.values()):
+            await asyncio.sleep(LOOK_EVERY_S)
 
     def __serve_build_asgi_app__(self) -> FastAPI:
         guard = local_only if self._key is None else everybody

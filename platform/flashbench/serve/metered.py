@@ -49,6 +49,11 @@ class Metered:
             self._count(state, -1)
             self._tell("requests", 1, outcome=outcome)
 
+    @property
+    def requests(self) -> int:
+        """Those that wait or run."""
+        return sum(self._in_state.values())
+
     def _count(self, state: str, by: int) -> None:
         self._in_state[state] += by
         self._tell(f"num_requests_{state}", self._in_state[state])

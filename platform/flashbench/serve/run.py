@@ -115,7 +115,10 @@ def _withdraw(limits: ServeSettings) -> None:
     status = serve.status().applications.get(APP)
     if status is not None and status.status == ApplicationStatus.RUNNING:
         with suppress(RayError, RayServeException, TimeoutError):  # an ingress that is gone has nobody waiting
-            serve.get_app_handle(APP).close.remote().result(timeout_s=CLOSING_S)
+            ingress = serve.get_app_handle(APP)
+            ingress.close.remote().result(timeout_s=CLOSING_S)
+            # Its routes stay for as long: who comes now is told 503 by it, not 404 by Ray's proxy.
+            ingress.idle.remote().result(timeout_s=limits.drain_s)
     serve.delete(APP, _blocking=False)  # blocking, it gives up after a minute
     deadline = time.monotonic() + limits.drain_s + LAST_WORDS_S + CLOSING_S
     while APP in serve.status().applications and time.monotonic() < deadline:

@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
@@ -290,6 +291,10 @@ def test_at_the_end_running_answers_are_finished_and_waiting_ones_are_told(clien
                 error = future.exception()
                 assert isinstance(error, openai.InternalServerError), error
                 assert (error.status_code, error.body["code"]) == (503, "shutting_down")
+            for _ in range(3):  # and so are those who come later, while an answer is still being finished
+                with pytest.raises(openai.InternalServerError, match="shutting down"):
+                    ask(client, "eagle")
+                time.sleep(0.1)
             assert "".join(chunk.choices[0].delta.content or "" for chunk in running) == whole
         finally:
             ending.join()
