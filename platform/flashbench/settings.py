@@ -264,7 +264,7 @@ def load_settings(path: str | Path, overrides: list[str] | tuple[str, ...] = ())
 
 
 def read_settings(path: str | Path, overrides: list[str] | tuple[str, ...] = ()) -> Settings:
-    """The same for who uses no draft: what is said of drafts is not checked, and torch not imported."""
+    """The same for who uses no draft: what is said of drafts is not checked, which would import all of them."""
     tree = overridden(read_tree(Path(path)), overrides)
     try:
         return Settings.model_validate(tree)

@@ -1,7 +1,8 @@
 """Decoders side by side behind one OpenAI-compatible endpoint, on Ray Serve.
 
     schema · pictures · chat           a request body  -> Order (a Sample, its Sampling, its stop strings)
-    decode · stops · bundle · relay · replica   an Order -> events, from a thread of a replica
+    decode · stops                     an Order        -> events
+    bundle · relay · replica           events, together where nobody reads along, from a thread of a replica
     text · reply                       events          -> OpenAI's completion, or its stream of chunks
     api · api_key · admission          the HTTP routes, and who gets in
     disconnect · ingress               clients that leave, and where Ray Serve runs the routes

@@ -19,7 +19,7 @@ from flashbench.serve.ab.routes import AbRoutes, Guard, local_only
 from flashbench.serve.api_key import HEALTH
 from flashbench.serve.arena import arena_routes
 from flashbench.serve.chat import read_order
-from flashbench.serve.disconnect import connection_needed, unless_disconnected
+from flashbench.serve.disconnect import Broken, unless_disconnected
 from flashbench.serve.events import Decoder, Event, Order, Refused, Started
 from flashbench.serve.refusal import Refusal
 from flashbench.serve.reply import Reply
@@ -57,6 +57,7 @@ def build_api(decoders: Mapping[str, Decoder], limits: ServeSettings, target: st
     api.add_exception_handler(ClientDisconnect, _left)
     api.add_exception_handler(HTTPException, _no_such_route)
     api.add_exception_handler(Exception, _failed)
+    api.add_middleware(Broken)
     return api
 
 
@@ -138,11 +139,10 @@ class Gateway:
 async def read_body(request: Request, limit: int) -> bytes:
     """Raises Refusal 413 as soon as the body is known to be too large."""
     body = bytearray()
-    with connection_needed():
-        async for piece in request.stream():
-            body += piece
-            if len(body) > limit:
-                raise Refusal(413, f"the body is larger than {limit // 2**20} MiB", code="body_too_large")
+    async for piece in request.stream():
+        body += piece
+        if len(body) > limit:
+            raise Refusal(413, f"the body is larger than {limit // 2**20} MiB", code="body_too_large")
     return bytes(body)
 
 

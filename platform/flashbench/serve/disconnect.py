@@ -5,14 +5,11 @@ written, and not every server cancels a handler then.
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Coroutine
 from typing import Any, NoReturn, TypeVar
 
 from starlette.requests import ClientDisconnect
-from starlette.types import Receive
-
-from flashbench.serve.refusal import Refusal
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 Result = TypeVar("Result")
 
@@ -38,19 +35,23 @@ async def unless(hindrance: Coroutine[Any, Any, NoReturn], work: Coroutine[Any, 
 
 
 async def _left(receive: Receive) -> NoReturn:
-    with connection_needed():
-        while (await receive())["type"] != "http.disconnect":
-            pass
+    while (await receive())["type"] != "http.disconnect":
+        pass
     raise ClientDisconnect
 
 
-@contextmanager
-def connection_needed() -> Iterator[None]:
-    """Reading from a client inside. Whatever the server raises then (Ray Serve: that a task of its own was
-    cancelled) means that nobody is there any more."""
-    try:
-        yield
-    except (ClientDisconnect, Refusal):
-        raise
-    except Exception as error:
-        raise ClientDisconnect from error
+class Broken:
+    """ASGI middleware: a connection that breaks is a client that has left. Ray Serve raises that a task of its own
+    was cancelled, to whoever reads next."""
+
+    def __init__(self, app: ASGIApp):
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def heard() -> Message:
+            try:
+                return await receive()
+            except Exception:
+                return {"type": "http.disconnect"}
+
+        await self._app(scope, heard if scope["type"] == "http" else receive, send)

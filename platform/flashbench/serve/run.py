@@ -112,6 +112,7 @@ def _deploy(settings: Settings) -> None:
 
 def _withdraw(limits: ServeSettings) -> None:
     """Take our application down, once its answers are finished; Serve itself too, unless others use it."""
+    deadline = time.monotonic() + limits.drain_s + LAST_WORDS_S + CLOSING_S
     status = serve.status().applications.get(APP)
     if status is not None and status.status == ApplicationStatus.RUNNING:
         with suppress(RayError, RayServeException, TimeoutError):  # an ingress that is gone has nobody waiting
@@ -120,7 +121,6 @@ def _withdraw(limits: ServeSettings) -> None:
             # Its routes stay for as long: who comes now is told 503 by it, not 404 by Ray's proxy.
             ingress.idle.remote().result(timeout_s=limits.drain_s)
     serve.delete(APP, _blocking=False)  # blocking, it gives up after a minute
-    deadline = time.monotonic() + limits.drain_s + LAST_WORDS_S + CLOSING_S
     while APP in serve.status().applications and time.monotonic() < deadline:
         time.sleep(LOOK_EVERY_S)
     if not serve.status().applications.keys() - {APP}:

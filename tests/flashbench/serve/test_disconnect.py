@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from starlette.requests import ClientDisconnect
 
-from flashbench.serve.disconnect import unless_disconnected
+from flashbench.serve.disconnect import Broken, unless_disconnected
 
 
 class Client:
@@ -68,5 +68,8 @@ def test_a_connection_that_breaks_is_a_client_that_left():
     async def broken():
         raise RuntimeError("task was cancelled")
 
+    async def app(scope, receive, send):
+        await unless_disconnected(receive, asyncio.Event().wait())
+
     with pytest.raises(ClientDisconnect):
-        asyncio.run(unless_disconnected(broken, asyncio.Event().wait()))
+        asyncio.run(Broken(app)({"type": "http"}, broken, None))
