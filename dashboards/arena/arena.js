@@ -70,6 +70,7 @@ async function request(form, sent) {
 }
 
 async function go() {
+  await picture.taken;
   const form = read();
   if (!form.methods) return say("Choose at least one method.");
   const sent = await picture.bytes();

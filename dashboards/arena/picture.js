@@ -6,6 +6,7 @@ const LONGEST = 2048, LARGEST = 4 * 2 ** 20; // beyond either a picture is made 
 export class Picture {
   constructor(samples, changed) {
     this.own = null;             // { name, blob, scaled, clip } of a file, a drop or a paste
+    this.taken = Promise.resolve(); // once what was given last is read; ask for nothing before
     this.changed = changed;
     this.root = document.querySelector("#samples");
     this.chosen = document.querySelector("#chosen");
@@ -54,7 +55,10 @@ export class Picture {
     return video;
   }
 
-  async take(file) {
+  // One after the other, so that the last one given is the one shown.
+  take(file) { this.taken = this.taken.then(() => this.receive(file)); }
+
+  async receive(file) {
     try {
       this.own = await prepared(file);
       this.complain(null);

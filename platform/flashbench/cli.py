@@ -5,18 +5,15 @@
 something, 130 or 143 interrupted.
 """
 
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from flashbench.console import note, say
+from flashbench.console import say, told_plainly
 from flashbench.settings import Settings, load_settings, read_settings
 from specflash import __version__
-from specflash.errors import UserError
-from specflash.files import NO_SPACE
 
 DEMO = Path("jobs/configs/demo.yaml")
 
@@ -240,22 +237,8 @@ def stop_campaign(overrides: Overrides = None, config: Config = DEMO, url: Url =
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one command line (default: the process's own) and exit with its code."""
-    try:
+    with told_plainly():
         app(args=None if argv is None else list(argv), prog_name="specflash")
-    except UserError as error:
-        # One raised in a Ray worker arrives wrapped, its text a whole remote traceback.
-        note(f"error: {getattr(error, 'cause', error)}")
-        sys.exit(2)
-    except OSError as error:
-        told = getattr(error, "cause", error)
-        if told.filename is None and told.errno not in NO_SPACE:
-            raise
-        note(f"error: {_about_file(told)}")
-        sys.exit(2)
-    except SystemExit as end:
-        if end.code in (130, 143):  # Ctrl-C, SIGTERM
-            note("interrupted")
-        raise
 
 
 def _names(drafts: str | None) -> list[str] | None:
@@ -269,13 +252,6 @@ def _with_methods(config: Path, overrides: list[str] | None, drafts: str | None)
         return settings
     from flashbench.draft_settings import with_methods
     return with_methods(settings, names, config)
-
-
-def _about_file(error: OSError) -> str:
-    reason = error.strerror or str(error)
-    if error.filename is None:
-        return f"{reason}: free some space and run the same command again"
-    return f"{error.filename}: {reason}; correct the path or its permissions and run the same command again"
 
 
 def _exit_unless(ok: bool) -> None:

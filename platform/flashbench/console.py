@@ -4,6 +4,7 @@ On a terminal a long step is a live bar; anywhere else (a CI log, a file) it is 
 every ten seconds and one at the end.
 """
 
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,9 @@ from rich.progress import (
 )
 from rich.table import Column, Table
 from rich.text import Text
+
+from specflash.errors import UserError
+from specflash.files import NO_SPACE
 
 SECONDS_BETWEEN_LINES = 10.0
 PLAIN_WIDTH = 140
@@ -60,6 +64,34 @@ def step(title: str) -> Iterator[None]:
 def note(text: str) -> None:
     """One line for the person who watches (stderr)."""
     stderr.print(text, soft_wrap=True, markup=False, emoji=False)
+
+
+@contextmanager
+def told_plainly() -> Iterator[None]:
+    """What a person has to change is one line and exit code 2, not a traceback."""
+    try:
+        yield
+    except UserError as error:
+        # One raised in a Ray worker arrives wrapped, its text a whole remote traceback.
+        note(f"error: {getattr(error, 'cause', error)}")
+        sys.exit(2)
+    except OSError as error:
+        told = getattr(error, "cause", error)
+        if told.filename is None and told.errno not in NO_SPACE:
+            raise
+        note(f"error: {_about_file(told)}")
+        sys.exit(2)
+    except SystemExit as end:
+        if end.code in (130, 143):  # Ctrl-C, SIGTERM
+            note("interrupted")
+        raise
+
+
+def _about_file(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    if error.filename is None:
+        return f"{reason}: free some space and run the same command again"
+    return f"{error.filename}: {reason}; correct the path or its permissions and run the same command again"
 
 
 def say(text: str) -> None:

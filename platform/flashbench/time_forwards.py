@@ -10,7 +10,7 @@ from typing import Annotated
 import torch
 import typer
 
-from flashbench.console import progress
+from flashbench.console import progress, told_plainly
 from flashbench.console import table as show_table
 from specflash.data.drawn import TEST_SEED, jpeg
 from specflash.data.scenes import draw_scene
@@ -69,4 +69,5 @@ def run(
 
 
 def main() -> None:
-    typer.run(run)
+    with told_plainly():
+        typer.run(run)

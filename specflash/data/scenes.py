@@ -134,19 +134,6 @@ class Scene:
             paint_shapes(draw, 1, thing.shapes(), thing.tint, index + 1)
         return np.asarray(mask)
 
-    def patch_labels(self, least: float = 0.25) -> dict[str, np.ndarray]:
-        """What each 14-pixel patch shows: "kind" and "colour" [24, 24] int64 (0 background, else
-        1 + index into KINDS or COLOUR_NAMES; a patch counts from `least` of its area on), and
-        "place" [] int64 (index into PLACES)."""
-        cells = SIDE // PATCH
-        mask = self.thing_mask().reshape(cells, PATCH, cells, PATCH)
-        shares = np.stack([(mask == index + 1).mean((1, 3)) for index in range(len(self.things))])
-        winner = np.where(shares.max(0) >= least, shares.argmax(0) + 1, 0)  # [24, 24]
-        kinds = np.array([0] + [1 + KINDS.index(thing.kind) for thing in self.things])
-        colours = np.array([0] + [1 + COLOUR_NAMES.index(thing.colour) for thing in self.things])
-        return {"kind": kinds[winner], "colour": colours[winner],
-                "place": np.array(PLACES.index(self.place))}
-
 
 def draw_scene(seed: int) -> Scene:
     """The scene of this seed; equal seeds give equal scenes, whatever was drawn before."""

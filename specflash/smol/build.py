@@ -1,50 +1,82 @@
-"""How `llava-smol` is made: training stages, resumable, from seeded drawn scenes.
+"""How the embedded targets are made: training stages, resumable, from seeded drawn scenes and clips.
 
-It knows no command line; `jobs/build_target.py` calls it. Scenes of its training are drawn from
-seeds that `prepare` never uses (FIRST_SEED on), so every prepared picture is held out.
+It knows no command line; `jobs/build_target.py` calls it. Scenes and clips of its training are drawn from
+seeds that `prepare` never uses (FIRST_SEED on), so every prepared one is held out.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from random import Random
 
 import torch
-import transformers
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from specflash.catalogue import pick
+from specflash.data.clip_language import clip_caption
+from specflash.data.clip_scenes import ClipScene, draw_clip
+from specflash.data.kinetics import QUESTION
 from specflash.data.language import caption, conversation, detail, reasoning
-from specflash.data.scenes import PLACES, Scene, draw_scene
-from specflash.smol.llava_smol import empty_model, llava_processor
-from specflash.smol.lora import LoraLinear, add_lora, lora_tensors
-from specflash.smol.pretrain import ASPECTS, CELLS, PatchTeacher, all_cells, grid_positions, label, windows
-from specflash.smol.tune import BranchMaker, Conversation, caption_loss, choose_cells
+from specflash.data.scenes import Scene, draw_scene
+from specflash.smol.bodies import Body, Drawn, looks_of, medium_of, see_all
+from specflash.smol.looks import all_cells, choose_cells, label, windows
+from specflash.smol.pretrain import PatchTeacher, all_names
+from specflash.smol.tune import BranchMaker, Conversation, caption_loss, see
 
 FIRST_SEED = 10_000_000
 SHORT_QUESTIONS = ("Describe the image briefly.", "Write a short caption for this image.",
                    "What does the picture show?", "Give a one-line description of the picture.")
+CLIP_QUESTIONS = (QUESTION, QUESTION, "Describe the video.", "What happens in the clip?",
+                  "What moves in this video, and how?")
 Report = Callable[[str, int, int, dict[str, float]], None]
 """called with (stage, step, steps, figures)"""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Steps and sizes. `tune` and `refine` list (visual tokens kept, steps), in order."""
+    """Steps and sizes; scenes and clips are per step.
+
+    tune, refine  (visual tokens kept of a picture or slice, steps), in order
+    """
 
     seed: int = 0
     window_steps: int = 600
     window_scenes: int = 12
+    window_clips: int = 0
     patch_steps: int = 1400
-    patch_batch: int = 8
+    patch_scenes: int = 8
+    patch_clips: int = 0
     patch_lr: float = 1e-3
     tune: tuple[tuple[int, int], ...] = ((96, 430), (240, 15), (576, 15))
     refine: tuple[tuple[int, int], ...] = ((96, 195), (240, 10), (576, 15))
-    pictures_per_step: int = 2
+    tune_scenes: int = 2
+    tune_clips: int = 0
     lora_lr: float = 1e-3
     refine_lora_lr: float = 6e-4
     vision_lr: float = 1e-4
     save_every: int = 10
+
+
+RECIPES = {
+    "llava-smol": Recipe(),
+    "qwen2.5-vl-smol": Recipe(
+        window_scenes=8, window_clips=3, patch_steps=700, patch_scenes=4, patch_clips=2, tune_scenes=1, tune_clips=1,
+        tune=((80, 300), (324, 15)), refine=((80, 180), (324, 20))),
+}
+
+
+STEPS = {"windows": "window_steps", "patches": "patch_steps", "tune": "tune", "refine": "refine"}
+"""stage -> the field of the recipe that says how long it is"""
+
+
+def only(recipe: Recipe, stages: str) -> Recipe:
+    """The recipe without the stages that `stages` does not name; "" names all. Raises UserError for an unknown one."""
+    named = [name.strip() for name in stages.split(",") if name.strip()] or list(STEPS)
+    for name in named:
+        pick(STEPS, name, "stage")
+    none = {"windows": 0, "patches": 0, "tune": (), "refine": ()}
+    return replace(recipe, **{STEPS[name]: none[name] for name in STEPS if name not in named})
 
 
 def visual_tokens(parts: tuple[tuple[int, int], ...], step: int) -> int:
@@ -63,49 +95,40 @@ def steps_of(parts: tuple[tuple[int, int], ...]) -> int:
 class Builder:
     """The model under construction, its optimiser and where it stands.
 
+    make    a fresh body (BODIES)
     folder  holds `state.pt`, from which a killed build goes on
+    start   committed tensors to begin from, of this target or of one with the same language model
     """
 
-    def __init__(self, recipe: Recipe, folder: Path, report: Report):
+    def __init__(self, recipe: Recipe, make: Callable[[], Body], folder: Path, report: Report,
+                 start: Path | None = None):
         self.recipe, self.folder, self.report = recipe, folder, report
         folder.mkdir(parents=True, exist_ok=True)
         torch.manual_seed(recipe.seed)
-        self.processor = llava_processor()
-        self.model = empty_model().requires_grad_(False)
-        positions = self.model.model.vision_tower.embeddings.position_embedding.weight
-        positions.copy_(grid_positions(positions.shape[1]))
-        add_lora(self.model.model.language_model)
-        self.teacher = PatchTeacher(self.model.model.vision_tower,
-                                    self.model.model.multi_modal_projector, self._words())
-        self.maker = BranchMaker(self.processor.tokenizer, self.processor.image_token_id, CELLS * CELLS)
+        self.body = make()
+        self.teacher = PatchTeacher(self.body.eyes, self._words())
+        self.maker = BranchMaker(self.body.target.tokenizer)
         self.done = {"windows": 0, "patches": 0, "tune": 0, "refine": 0}
         self.optimiser: torch.optim.AdamW | None = None
         self.saved_optimiser: dict | None = None
+        if start:
+            self.body.fill(load_file(start))
         self._resume()
 
-    def run(self) -> "transformers.LlavaForConditionalGeneration":
-        self._stage("windows", self.recipe.window_steps, self._patch_groups(), self._window_step)
-        self._stage("patches", self.recipe.patch_steps, self._patch_groups(), self._patch_step)
+    def run(self) -> None:
         recipe = self.recipe
+        self._stage("windows", recipe.window_steps, self._patch_groups(), self._window_step)
+        self._stage("patches", recipe.patch_steps, self._patch_groups(), self._patch_step)
         tuned = steps_of(recipe.tune)
         self._stage("tune", tuned, self._tune_groups(recipe.lora_lr),
                     lambda step: self._tune_step(step, visual_tokens(recipe.tune, step)))
         self._stage("refine", steps_of(recipe.refine), self._tune_groups(recipe.refine_lora_lr),
                     lambda step: self._tune_step(tuned + step, visual_tokens(recipe.refine, step)))
-        return self.model
 
     def export(self, path: Path) -> None:
-        """Tower, projector and deltas in bf16."""
-        model = self.model.model
-        tensors = {f"tower.{name}": tensor for name, tensor in model.vision_tower.state_dict().items()}
-        tensors |= {f"projector.{name}": tensor
-                    for name, tensor in model.multi_modal_projector.state_dict().items()}
-        tensors |= {f"lora.{name}": tensor
-                    for name, tensor in lora_tensors(model.language_model).items()}
-        floats = {name: tensor.to(torch.bfloat16).contiguous() for name, tensor in tensors.items()
-                  if tensor.is_floating_point()}
+        """All that was trained, in bf16."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        save_file(floats, path)
+        save_file({name: tensor.to(torch.bfloat16).contiguous() for name, tensor in self.body.tensors().items()}, path)
 
     # -- one stage ------------------------------------------------------------------------------
 
@@ -137,59 +160,54 @@ class Builder:
         return [{"params": list(self.teacher.parameters()), "lr": self.recipe.patch_lr}]
 
     def _tune_groups(self, lora_lr: float) -> list[dict]:
-        model = self.model.model
-        deltas = [p for module in model.language_model.modules() if isinstance(module, LoraLinear)
-                  for p in (module.down, module.up)]
-        vision = [*model.vision_tower.parameters(), *model.multi_modal_projector.parameters()]
+        deltas = [p for module in self.body.deltas for p in (module.down, module.up)]
         return [{"params": deltas, "lr": lora_lr},
-                {"params": vision, "lr": self.recipe.vision_lr}]
+                {"params": list(self.body.eyes.parameters()), "lr": self.recipe.vision_lr}]
 
     def _window_step(self, step: int) -> dict[str, float]:
-        first = FIRST_SEED + step * self.recipe.window_scenes
-        scenes = [draw_scene(seed) for seed in range(first, first + self.recipe.window_scenes)]
-        loss, figures = self.teacher(*windows(scenes, self._pixels(scenes), label(scenes), Random(step)))
-        loss.backward()
-        return figures
+        recipe, eyes = self.recipe, self.body.eyes
+        seen, looks = see_all(self.body, draw(FIRST_SEED, step, recipe.window_scenes, recipe.window_clips))
+        owner, cells = windows(looks, eyes.side, self.body.window, Random(step))
+        return self._teach(eyes.cut(seen, owner, cells), label(looks, eyes.side).of(owner, cells), cells)
 
     def _patch_step(self, step: int) -> dict[str, float]:
-        first = 2 * FIRST_SEED + step * self.recipe.patch_batch
-        scenes = [draw_scene(seed) for seed in range(first, first + self.recipe.patch_batch)]
-        loss, figures = self.teacher(self._pixels(scenes), label(scenes), all_cells(len(scenes)))
+        recipe, side = self.recipe, self.body.eyes.side
+        seen, looks = see_all(self.body, draw(2 * FIRST_SEED, step, recipe.patch_scenes, recipe.patch_clips))
+        return self._teach(seen, label(looks, side), all_cells(len(looks), side))
+
+    def _teach(self, *shown) -> dict[str, float]:
+        loss, figures = self.teacher(*shown)
         loss.backward()
         return figures
 
     def _tune_step(self, step: int, kept: int) -> dict[str, float]:
-        count = self.recipe.pictures_per_step
-        figures = {"loss": 0.0, "entropy": 0.0}
-        for number in range(count):
-            seed = 3 * FIRST_SEED + step * count + number
-            scene, rng = draw_scene(seed), Random(f"tune {seed}")
-            shown = label([scene]).aspects["kind"][0] > 0
-            cells = choose_cells(shown, kept, rng)
-            loss, entropy = caption_loss(self.model, self._pixels([scene]),
-                                         self.maker(conversations(scene, rng), cells))
-            (loss / count).backward()
-            figures["loss"] += loss.item() / count
-            figures["entropy"] += entropy.item() / count
+        drawn = draw(3 * FIRST_SEED, step, self.recipe.tune_scenes, self.recipe.tune_clips)
+        figures: dict[str, float] = {}
+        for each in drawn:
+            loss, entropy = self._tell(each, kept)
+            (loss / len(drawn)).backward()
+            name = "picture" if isinstance(each, Scene) else "clip"
+            figures |= {name: loss.item(), f"{name} entropy": entropy.item()}
         return figures
+
+    def _tell(self, drawn: Drawn, kept: int) -> tuple[Tensor, Tensor]:
+        rng = Random(f"tune {drawn.seed}")
+        looks = looks_of(drawn, self.body.deep)
+        opening, prompt = see(self.body.target, [medium_of(drawn)])
+        cells = choose_cells(label(looks, self.body.eyes.side).thing.flatten(), kept * len(looks), rng)
+        return caption_loss(self.body.target, prompt, self.maker(opening, conversations(drawn, rng), cells))
 
     # -- pieces ---------------------------------------------------------------------------------
 
-    def _pixels(self, scenes: list[Scene]) -> Tensor:
-        pictures = [scene.picture() for scene in scenes]
-        return self.processor.image_processor(pictures, return_tensors="pt")["pixel_values"]
-
     def _words(self) -> dict[str, Tensor]:
-        """The mean token embedding [D] of each word a patch may be named by."""
-        table = self.model.get_input_embeddings().weight
-        names = [*PLACES, *(name for names in ASPECTS.values() for name in names)]
-        return {name: table[self.processor.tokenizer(f" {name}")["input_ids"]].mean(0).detach()
-                for name in names}
+        """The mean token embedding [D] of each word a cell may be named by."""
+        target = self.body.target
+        table = target.ends.embedding
+        return {name: table[target.tokenizer(f" {name}")["input_ids"]].mean(0).detach() for name in all_names()}
 
     def _save(self, finished: bool) -> None:
-        deltas = lora_tensors(self.model.model.language_model)
         state = {"recipe": asdict(self.recipe), "done": self.done, "teacher": self.teacher.state_dict(),
-                 "lora": deltas, "optimiser": None if finished else self.optimiser.state_dict()}
+                 "tensors": self.body.tensors(), "optimiser": None if finished else self.optimiser.state_dict()}
         unfinished = self.folder / "state.pt.tmp"
         torch.save(state, unfinished)
         unfinished.replace(self.folder / "state.pt")
@@ -202,19 +220,24 @@ class Builder:
         self.done |= state["done"]
         self.saved_optimiser = state["optimiser"]
         self.teacher.load_state_dict(state["teacher"])
-        for name, module in self.model.model.language_model.named_modules():
-            if isinstance(module, LoraLinear):
-                module.down.data.copy_(state["lora"][f"{name}.down"])
-                module.up.data.copy_(state["lora"][f"{name}.up"])
+        self.body.fill(state["tensors"])
 
 
-def conversations(scene: Scene, rng: Random) -> list[Conversation]:
-    """What the last two stages teach to say about one scene."""
-    longer = [reasoning(scene, rng)] if rng.random() < 0.5 else conversation(scene, rng)
-    return [[detail(scene, rng)], longer, [(rng.choice(SHORT_QUESTIONS), caption(scene, rng))]]
+def draw(first: int, step: int, scenes: int, clips: int) -> list[Drawn]:
+    """The scenes and clips of one step; no two steps share any."""
+    return [*(draw_scene(first + step * scenes + number) for number in range(scenes)),
+            *(draw_clip(first + step * clips + number) for number in range(clips))]
+
+
+def conversations(drawn: Drawn, rng: Random) -> list[Conversation]:
+    """What the last two stages teach to say about one scene or clip."""
+    if isinstance(drawn, ClipScene):
+        return [[(question, clip_caption(drawn, rng))] for question in rng.sample(CLIP_QUESTIONS, 2)]
+    longer = [reasoning(drawn, rng)] if rng.random() < 0.5 else conversation(drawn, rng)
+    return [[detail(drawn, rng)], longer, [(rng.choice(SHORT_QUESTIONS), caption(drawn, rng))]]
 
 
 def _schedule(step: int, steps: int) -> float:
     """Linear warm-up over the first twentieth, then linear decay to a twentieth of the peak."""
     warmup = max(1, steps // 20)
-    return min((step + 1) / warmup, 1 - 0.95 * max(0, step - warmup) / (steps - warmup))
+    return min((step + 1) / warmup, 1 - 0.95 * max(0, step - warmup) / max(1, steps - warmup))

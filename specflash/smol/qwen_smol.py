@@ -1,16 +1,19 @@
-"""The parts of `qwen2.5-vl-smol` as an ordinary Qwen2.5-VL folder: SmolLM2 and a small vision tower.
+"""`qwen2.5-vl-smol` as an ordinary Qwen2.5-VL folder: SmolLM2 and a small vision tower.
 
 The text half of Qwen2.5-VL is Llama with biases at queries, keys and values. With these at 0, SmolLM2's
-tensors fit in as they are and say the same about text, to the last bit. The tower is not trained yet: no
-target of the catalogue uses this file so far.
+tensors fit in as they are and say the same about text, to the last bit.
 """
 
 from pathlib import Path
+from typing import Any
 
 import torch
 import transformers  # its classes by this name only: it reads their modules when first asked for
 
+from torch import Tensor
+
 from specflash.smol.language_model import load_language_model, load_tokenizer
+from specflash.smol.shipped import Shipped, section
 
 START, END, IMAGE, VIDEO = "<issue_start>", "<issue_closed>", "<reponame>", "<filename>"
 """Special tokens of SmolLM2 that ordinary text never contains: the vocabulary stays as it is."""
@@ -61,11 +64,23 @@ def empty_model() -> "transformers.Qwen2_5_VLForConditionalGeneration":
     return model
 
 
-def save_processor(folder: Path) -> None:
-    """Tokenizer, chat template and picture processor, as the target `qwen2.5-vl` reads them."""
+def qwen_processor() -> tuple[Any, Any]:
+    """Tokenizer with its chat template, and picture processor."""
     pixels = SIDE * SIDE
     size = {"shortest_edge": pixels, "longest_edge": pixels}
-    transformers.Qwen2VLImageProcessorPil(size=size).save_pretrained(folder)
     tokenizer = load_tokenizer()
     tokenizer.chat_template = CHAT_TEMPLATE
-    tokenizer.save_pretrained(folder)
+    return tokenizer, transformers.Qwen2VLImageProcessorPil(size=size)
+
+
+def save_processor(folder: Path) -> None:
+    """As the target `qwen2.5-vl` reads them."""
+    for part in qwen_processor():
+        part.save_pretrained(folder)
+
+
+def load_parts(model: "transformers.Qwen2_5_VLForConditionalGeneration", parts: dict[str, Tensor]) -> None:
+    model.model.visual.load_state_dict(section(parts, "tower."))
+
+
+QWEN_SMOL = Shipped("qwen2.5-vl-smol", Path(__file__), empty_model, load_parts, save_processor)

@@ -1,70 +1,93 @@
-"""Stage 3 of the embedded target: teach the language model to speak about what the tower sees.
+"""The last stages of an embedded target: teach the language model to speak about what the tower sees.
 
-One picture and several conversations about it are one pass: the conversations are branches that
-all see the picture and not each other, at the positions they would have alone. So a picture's
-visual tokens are paid for once, and most passes keep only some of them, each at its own position:
+One picture or clip and several conversations about it are one pass: the conversations are branches that
+all see the picture and not each other, at the positions they would have alone. So the visual tokens are
+paid for once, and most passes keep only some of them, each at its own position:
 
     ids        p p v v v n | q1 a1 a1 | q2 a2 a2 a2
     positions  0 1 2 5 6 8 | 9  10 11 | 9  10 11 12
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from random import Random
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from specflash.data.clip_language import motion_words
 from specflash.data.words import naming_words
+from specflash.records import Medium, Prompt, Sample, Turn
+from specflash.targets.family import Family
 
 Conversation = list[tuple[str, str]]
 NAMING_WEIGHT = 3.0
-"""how much more a word that names a thing or a colour counts: only these need the picture"""
+"""how much more a word that names a thing, a colour or a motion counts: only these need the picture"""
+
+
+class Opening(NamedTuple):
+    """What all conversations about some pictures and clips begin with.
+
+    ids        [L]     up to where the first question starts
+    positions  [k, L]  k = 3 where the target has three, else 1
+    visual     [L]     bool, True at visual tokens
+    """
+
+    ids: Tensor
+    positions: Tensor
+    visual: Tensor
+
+
+def see(target: Family, media: Sequence[Medium]) -> tuple[Opening, Prompt]:
+    """The opening of conversations about `media`, and a prompt whose pixels the target can look at."""
+    prompt = target.encode(Sample("", tuple(media), (Turn(""),), "tune"))
+    end = prompt.prefix + 1  # a token closes the visual ones: a line break, or one of its own
+    ids = prompt.ids[0, :end]
+    positions = torch.arange(end)[None] if prompt.positions is None else prompt.positions[:, 0, :end]
+    return Opening(ids, positions, torch.isin(ids, torch.tensor(target.visual_ids))), prompt
 
 
 @dataclass(frozen=True)
 class Branches:
-    """ids, positions [T]; branch [T], 0 for what all branches share; weight [T], 0 for what is not
-    trained; cells [n], the picture's cells behind the visual tokens ids[visual]."""
+    """ids [T]; positions [k, T]; branch [T], 0 for what all branches share; weight [T], 0 for what is not
+    trained; visual [T] bool; kept [n], which of the visual tokens stand at ids[visual]."""
 
     ids: Tensor
     positions: Tensor
     branch: Tensor
     weight: Tensor
-    visual: slice
-    cells: Tensor
+    visual: Tensor
+    kept: Tensor
 
 
 class BranchMaker:
-    """Token ids of one picture with its conversations, in llava-smol's chat format.
+    """Token ids of an opening with its conversations, in the chat format of the embedded targets."""
 
-    visual_tokens  of a whole picture
-    """
-
-    def __init__(self, tokenizer, image_token_id: int, visual_tokens: int):
-        self.tokenizer, self.image_token_id, self.visual_tokens = tokenizer, image_token_id, visual_tokens
-        self.before = self._ids("<|im_start|>user\n")
-        self.after = self._ids("\n")
-        self.naming = {self._ids(f" {word}")[0] for word in naming_words()}
+    def __init__(self, tokenizer):
+        self.tokenizer = tokenizer
+        self.naming = {self._ids(f" {word}")[0] for word in naming_words() | motion_words()}
 
     def _ids(self, text: str) -> list[int]:
         return self.tokenizer(text, add_special_tokens=False)["input_ids"]
 
-    def __call__(self, conversations: list[Conversation], cells: Tensor) -> Branches:
-        """cells: [n] int64, ascending: the visual tokens that are kept."""
-        first = len(self.before)
-        ids = self.before + [self.image_token_id] * len(cells) + self.after
-        start = first + self.visual_tokens + len(self.after)
-        positions = [*range(first), *(first + cells).tolist(), *range(start - len(self.after), start)]
-        branch, weight = [0] * len(ids), [0.0] * len(ids)
+    def __call__(self, opening: Opening, conversations: list[Conversation], kept: Tensor) -> Branches:
+        """kept: [n] int64, ascending: the visual tokens that are kept."""
+        stays = ~opening.visual
+        stays[opening.visual.nonzero().flatten()[kept]] = True
+        start = int(opening.positions.max()) + 1
+        ids, positions = [opening.ids[stays]], [opening.positions[:, stays]]
+        branch, weight = [torch.zeros(int(stays.sum()))], [torch.zeros(int(stays.sum()))]
         for number, conversation in enumerate(conversations, start=1):
             spoken, weights = self._conversation(conversation)
-            ids += spoken
-            positions += range(start, start + len(spoken))
-            branch += [number] * len(spoken)
-            weight += weights
-        return Branches(torch.tensor(ids), torch.tensor(positions), torch.tensor(branch),
-                        torch.tensor(weight), slice(first, first + len(cells)), cells)
+            ids.append(torch.tensor(spoken))
+            positions.append(torch.arange(start, start + len(spoken)).expand(len(opening.positions), -1))
+            branch.append(torch.full((len(spoken),), float(number)))
+            weight.append(torch.tensor(weights))
+        whole = torch.cat(ids)
+        visual = torch.zeros_like(whole, dtype=torch.bool)
+        visual[: int(stays.sum())] = opening.visual[stays]
+        return Branches(whole, torch.cat(positions, 1), torch.cat(branch), torch.cat(weight), visual, kept)
 
     def _conversation(self, conversation: Conversation) -> tuple[list[int], list[float]]:
         spoken: list[int] = []
@@ -84,32 +107,19 @@ def branch_mask(branch: Tensor) -> Tensor:
     return (same & torch.ones_like(same).tril())[None, None]
 
 
-def choose_cells(shown: Tensor, count: int, rng: Random) -> Tensor:
-    """`count` of the picture's cells, ascending: those that show a thing first, then background.
-
-    shown  [N] bool, True where a cell shows a thing
-
-    Most of the training keeps few visual tokens and is that much cheaper; the last part keeps all.
-    """
-    order = sorted(range(len(shown)), key=lambda cell: (not shown[cell], rng.random()))
-    return torch.tensor(sorted(order[:count]))
-
-
-def caption_loss(model, pixels: Tensor, branches: Branches) -> tuple[Tensor, Tensor]:
+def caption_loss(target: Family, prompt: Prompt, branches: Branches) -> tuple[Tensor, Tensor]:
     """Cross-entropy at the answer tokens -> (weighted mean loss, mean entropy of the law at them).
 
-    model   LLaVA with deltas on its frozen language model
-    pixels  [1, 3, 336, 336]
+    target  with deltas on its frozen language model
+    prompt  its pixels are what the branches are about
     """
-    seen = model.get_image_features(pixels, vision_feature_layer=-1,
-                                    vision_feature_select_strategy="default").pooler_output[0]  # [N, D]
-    embeds = model.get_input_embeddings()(branches.ids)                                # [T, D]
-    embeds = torch.cat([embeds[:branches.visual.start], seen[branches.cells], embeds[branches.visual.stop:]])
-    features = model.model.language_model(inputs_embeds=embeds[None], attention_mask=branch_mask(branches.branch),
-                                          position_ids=branches.positions[None], use_cache=False
-                                          ).last_hidden_state[0]                       # [T, D]
+    [(_, seen)] = target.see_features(prompt)                                          # [N, D]
+    embeds = target.embed(branches.ids)                                                # [T, D]
+    embeds = embeds.masked_scatter(branches.visual[:, None], seen[branches.kept])
+    positions = branches.positions[:, None] if len(branches.positions) > 1 else branches.positions
+    features = target.forward(embeds[None], None, positions, branch_mask(branches.branch), keep=0).features[0]
     spoken = branches.weight.nonzero().flatten()
-    logits, weight = model.lm_head(features[spoken - 1]), branches.weight[spoken]      # [A, V], [A]
+    logits, weight = target.head(features[spoken - 1]), branches.weight[spoken]        # [A, V], [A]
     loss = (F.cross_entropy(logits, branches.ids[spoken], reduction="none") * weight).sum() / weight.sum()
     with torch.no_grad():
         law = logits.log_softmax(-1)

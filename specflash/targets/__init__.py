@@ -8,7 +8,8 @@ import torch
 
 from specflash.catalogue import pick
 from specflash.errors import UserError
-from specflash.smol.llava_smol import llava_smol_folder
+from specflash.smol.llava_smol import LLAVA_SMOL
+from specflash.smol.qwen_smol import QWEN_SMOL
 from specflash.targets.base import Ends, Target
 from specflash.targets.family import Family
 from specflash.targets.folder import folder_fingerprint, load_hollow, parameters_in, placeholder_ids
@@ -22,7 +23,8 @@ TARGETS: dict[str, tuple[type[Family], Default | None]] = {
     "llava-1.5": (Llava, None),
     "llava-1.6": (LlavaNext, None),
     "qwen2.5-vl": (Qwen25Vl, None),
-    "llava-smol": (Llava, llava_smol_folder),
+    "llava-smol": (Llava, LLAVA_SMOL.folder),
+    "qwen2.5-vl-smol": (Qwen25Vl, QWEN_SMOL.folder),
 }
 """name -> (class, where its weights are when the settings name none)"""
 

@@ -101,21 +101,6 @@ def test_alike_things_form_one_group():
             assert len({(thing.size, thing.action, thing.row) for thing in group}) == 1
 
 
-def test_patch_labels_name_what_the_patches_show():
-    for scene in SCENES[:12]:
-        labels, mask = scene.patch_labels(), scene.thing_mask()
-        assert labels["kind"].shape == labels["colour"].shape == (24, 24)
-        assert PLACES[labels["place"]] == scene.place
-        assert {KINDS[label - 1] for label in np.unique(labels["kind"]) if label} == {
-            thing.kind for thing in scene.things}
-        assert ((labels["kind"] == 0) == (labels["colour"] == 0)).all()
-        row, column = np.argwhere(labels["kind"])[0]
-        patch = mask[row * 14:row * 14 + 14, column * 14:column * 14 + 14]
-        thing = scene.things[np.bincount(patch[patch > 0]).argmax() - 1]
-        assert labels["kind"][row, column] == 1 + KINDS.index(thing.kind)
-        assert labels["colour"][row, column] == 1 + COLOUR_NAMES.index(thing.colour)
-
-
 def test_moving_things_show_their_motion_inside_the_picture():
     moving = [thing for scene in SCENES for thing in scene.things if thing.action in ("driving", "running")]
     effects = [shape for thing in moving for shape in thing.shapes() if shape.tone == "fx"]

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from flashbench.measure_target import QUESTION, greedy_answers, held_out
-from specflash.data.grading import f1, grade
+from flashbench.measure_target import PICTURES as EXAM
+from flashbench.measure_target import QUESTION, greedy_answers
 from specflash.records import Turn
-from specflash.smol.llava_smol import IMAGE_SIZE, PATCH, WEIGHTS, fingerprint
+from specflash.smol.llava_smol import IMAGE_SIZE, LLAVA_SMOL, PATCH
 from specflash.targets import load_ends, load_target, target_fingerprint
 from tests.tiny import make_sample, picture
 
@@ -19,8 +19,8 @@ def target():
 
 
 def test_the_committed_file_is_small_and_has_a_card():
-    assert WEIGHTS.stat().st_size <= 16 * 2**20
-    card = (WEIGHTS.parent / "CARD.md").read_text()
+    assert LLAVA_SMOL.weights.stat().st_size <= 16 * 2**20
+    card = (LLAVA_SMOL.weights.parent / "CARD.md").read_text()
     assert "F1" in card
     assert "entropy" in card
 
@@ -36,7 +36,7 @@ def test_weights_are_bf16_values_in_every_precision(target):
 
 
 def test_the_fingerprint_is_that_of_the_committed_weights(target):
-    assert target.fingerprint == target_fingerprint("llava-smol") == fingerprint()
+    assert target.fingerprint == target_fingerprint("llava-smol") == LLAVA_SMOL.fingerprint()
 
 
 def test_ends_are_tied(target):
@@ -55,15 +55,15 @@ def test_turns_follow_the_language_models_chat_format(target):
 @pytest.fixture(scope="module")
 def scores(target):
     """A few pictures; the card's figures are over more."""
-    scenes = held_out(PICTURES)
-    answers = greedy_answers(target, scenes, limit=90)
-    return f1([grade(target.decode(answer), scene) for answer, scene in zip(answers, scenes, strict=True)])
+    scenes = EXAM.held_out(PICTURES)
+    answers = greedy_answers(target, [EXAM.ask(scene) for scene in scenes], limit=90)
+    return EXAM.score([target.decode(answer) for answer in answers], scenes)
 
 
 def test_captions_of_held_out_pictures_name_the_place(scores):
-    assert scores.place >= 0.65
+    assert scores["place"] >= 0.65
 
 
 def test_captions_of_held_out_pictures_name_the_objects(scores):
     """The card has more pictures."""
-    assert scores.objects >= 0.6
+    assert scores["objects"] >= 0.6

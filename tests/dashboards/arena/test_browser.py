@@ -9,6 +9,7 @@ from flashbench.settings import ServeSettings
 from specflash.records import Clip
 from tests.browser import DESKTOP, PHONE, opened
 from tests.dashboards.arena.racing import PATTERNS, TEXT, served
+from tests.flashbench.serve.running import wait_until
 from tests.tiny import picture
 from tests.videos import write_video
 
@@ -141,18 +142,19 @@ def test_a_clip_is_shown_and_reaches_every_method_as_it_is(arena, serving, tmp_p
 
 
 def test_pictures_are_dropped_and_pasted_too(arena, serving):
-    page = arena.page
+    page, orders = arena.page, serving[1]["vanilla"].orders
     for event in ("drop", "paste"):
+        asked = len(orders)
         page.evaluate("""([kind, bytes]) => {
             const data = new DataTransfer();
             data.items.add(new File([new Uint8Array(bytes)], "one.png", {type: "image/png"}));
             document.dispatchEvent(kind === "drop" ? new DragEvent("drop", {dataTransfer: data})
                                                    : new ClipboardEvent("paste", {clipboardData: data}));
         }""", [event, list(picture((0, 0, 200) if event == "drop" else (0, 200, 0)))])
-        page.wait_for_selector("#samples input[value=own]:checked", state="attached")
-        ask(page)
-        page.wait_for_selector("#stop", state="hidden")
-    first, second = (order.sample.media for order in serving[1]["vanilla"].orders[-2:])
+        ask(page)  # at once, before the picture is read
+        wait_until(lambda seen=asked: len(orders) > seen)
+        page.wait_for_selector(READY)
+    first, second = (order.sample.media for order in orders[-2:])
     assert (first, second) == ((picture((0, 0, 200)),), (picture((0, 200, 0)),))
 
 
