@@ -17,6 +17,7 @@ class SourceSettings(Section):
 
     prompt  asked instead of the data set's first question; `{question}` in it stands for that question
     frames  shown of each clip
+    also    further data sets, whose samples come after this one's, so that one draft learns from several
     """
 
     dataset: str
@@ -25,6 +26,20 @@ class SourceSettings(Section):
     limit: int | None = Field(None, ge=1)
     prompt: str | None = Field(None, min_length=1)
     frames: int | None = Field(None, ge=1)
+    also: tuple["SourceSettings", ...] = ()
+
+    @property
+    def name(self) -> str:
+        return " + ".join(f"{one.dataset}:{one.split}" for one in self.parts())
+
+    def parts(self) -> tuple["SourceSettings", ...]:
+        """Each of its data sets as a source of its own."""
+        return self.model_copy(update={"also": ()}), *(part for other in self.also for part in other.parts())
+
+    def placed(self) -> "SourceSettings":
+        """With absolute paths: workers may run in another folder."""
+        return self.model_copy(update={"path": self.path and self.path.absolute(),
+                                       "also": tuple(other.placed() for other in self.also)})
 
 
 class ScenesSettings(Section):

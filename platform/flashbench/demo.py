@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from flashbench.bench import measure, publish
+from flashbench.bench import experiments, measure, publish
 from flashbench.bench.table import show_summary
 from flashbench.console import clock, note, say, step
 from flashbench.drafts import weights_of
@@ -23,7 +23,7 @@ from flashbench.train import run_train
 from flashbench.tree import moved
 from flashbench.verify import run_verify
 
-FAST_TASK_LIMIT, FAST_TASK_TOKENS = 1, 32
+FAST_TASK_LIMIT, FAST_TASK_TOKENS, FAST_CLIPS = 1, 32, 4
 FAST = {
     "scenes": {"train": 8, "test": 8},
     "dump": {"max_new_tokens": 24, "batch": 4},
@@ -38,25 +38,23 @@ FAST = {
 def run_demo(settings: Settings, fast: bool = False) -> bool:
     """Prepare, dump, train, verify, bench, report, MLflow; returns whether every comparison is valid.
 
+    Further experiments of `bench.also` go through the same stages, each in its own run folder, and all are measured
+    together.
+
     Where an answer differs from vanilla's nothing is measured: numbers of a broken engine are none.
     """
     started = time.monotonic()
     if fast:
-        settings = shortened(settings)
+        settings = shortened_all(settings)
         note("A shortened demo: its numbers are not for quoting.")
     torch.set_num_threads(settings.threads)
-    save_settings(settings, settings.run / "settings.yaml")
-    with step("prepare: draw the scenes"):
-        run_prepare(settings)
-    with step("dump: features of the frozen target (Ray Data)"):
-        run_dump(settings)
-    with step("train: the drafts (Ray Train + DeepSpeed)"):
-        run_train(settings)
-    with step("verify: are the drafts lossless?"):
-        verdict = run_verify(settings)
-    if not verdict:
-        note(f"error: the drafts are not lossless, so they are not timed; see {settings.run / 'verify.json'}")
-        return False
+    targets = experiments(settings)
+    for one in targets:
+        if len(targets) > 1:
+            note(f"\n{one.target.name}, in {one.run}")
+        if not _drafts_that_are_lossless(one):
+            note(f"error: the drafts are not lossless, so they are not timed; see {one.run / 'verify.json'}")
+            return False
     with step("bench: every method on the same held-out prompts"):
         summary = measure(settings)
     with step("publish: the report and MLflow"):
@@ -70,11 +68,36 @@ def run_demo(settings: Settings, fast: bool = False) -> bool:
     return summary["valid"]
 
 
+def _drafts_that_are_lossless(settings: Settings) -> bool:
+    """All that comes before the measurement, for one target; returns the gate's verdict."""
+    save_settings(settings, settings.run / "settings.yaml")
+    with step("prepare: draw the scenes"):
+        run_prepare(settings)
+    with step("dump: features of the frozen target (Ray Data)"):
+        run_dump(settings)
+    with step("train: the drafts (Ray Train + DeepSpeed)"):
+        run_train(settings)
+    with step("verify: are the drafts lossless?"):
+        return bool(run_verify(settings))
+
+
+def shortened_all(settings: Settings) -> Settings:
+    """Shortened, and so is every experiment that is measured with it, in files beside its result."""
+    short = shortened(settings)
+    others = [shortened(one) for one in experiments(settings)[1:]]
+    files = [short.run / f"also-{one.target.name}.yaml" for one in others]
+    for one, file in zip(others, files, strict=True):
+        save_settings(one, file)
+    return short.model_copy(update={"bench": short.bench.model_copy(update={"also": tuple(files)})})
+
+
 def shortened(settings: Settings) -> Settings:
     """The same line through all stages with less of everything, in a run folder of its own."""
     tree = settings.model_dump(mode="json")
     for key, value in FAST.items():
         tree[key] = {**tree[key], **value} if isinstance(value, dict) else value
+    for clips in ("train_clips", "test_clips"):
+        tree["scenes"][clips] = min(tree["scenes"][clips], FAST_CLIPS)
     for task in tree["bench"]["tasks"].values():
         task["source"]["limit"] = min(task["source"]["limit"] or FAST_TASK_LIMIT, FAST_TASK_LIMIT)
         task["max_new_tokens"] = min(task["max_new_tokens"], FAST_TASK_TOKENS)

@@ -1,7 +1,7 @@
 """How good an embedded target is, measured on pictures and clips it was not trained on.
 
 Captions are graded against the drawn truth (F1 of objects, of colours with their object, of motions with theirs),
-and the entropy of the law is taken along text sampled at temperature 1. The figures go into the card beside the weights.
+and the entropy of the law is taken along text sampled at temperature 1. The figures go into the card of the weights.
 """
 
 import json
@@ -17,8 +17,8 @@ import typer
 from flashbench.console import progress, told_plainly
 from flashbench.fingerprint import digest
 from flashbench.journal import Journal, Record
-from specflash.catalogue import pick
 from specflash.answering import answer_together
+from specflash.catalogue import pick
 from specflash.data.clip_grading import clip_f1, grade_clip
 from specflash.data.clip_scenes import draw_clip
 from specflash.data.drawn import TEST_SEED, jpeg

@@ -68,6 +68,8 @@ def override(tree: dict[str, Any], text: str) -> None:
 
 def moved(value: Any, old: str, new: str) -> Any:
     """Every path inside the run folder `old`, moved to the run folder `new` (drawn data lie inside it)."""
+    if isinstance(value, list):
+        return [moved(part, old, new) for part in value]
     if not isinstance(value, dict):
         return value
     return {key: _moved_path(part, old, new) if key in PATHS else moved(part, old, new)

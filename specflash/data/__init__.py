@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from specflash.catalogue import pick
-from specflash.data.base import Dataset, First, Prompted, Questions, Shown, as_request
+from specflash.data.base import Chained, Dataset, First, Prompted, Questions, Shown, as_request
 from specflash.data.coco_captions import open_coco_captions
 from specflash.data.json_lines import open_json_lines
 from specflash.data.kinetics import open_kinetics
@@ -18,7 +18,7 @@ from specflash.data.mmmu import open_mmmu
 from specflash.data.photographs import open_photographs
 from specflash.data.tables import open_table
 
-__all__ = ["DATASETS", "Dataset", "Questions", "as_request", "open_dataset"]
+__all__ = ["DATASETS", "Chained", "Dataset", "Questions", "as_request", "open_dataset"]
 
 DATASETS: dict[str, Callable[[Path | None, str], Dataset]] = {
     "llava-instruct": open_llava_instruct,

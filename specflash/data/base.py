@@ -1,7 +1,10 @@
 """What the stages need of a data set. It knows no file format and no model."""
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from specflash.data.media import BadClip, read_media
 from specflash.presets import QUESTION
@@ -41,7 +44,11 @@ class Dataset(ABC):
     def __getitem__(self, index: int) -> Sample:
         if not 0 <= index < len(self):
             raise IndexError(f"sample {index} of {len(self)}")
-        return make_sample(*self.entry(index), self.task)
+        return make_sample(*self.entry(index), self.task_of(index))
+
+    def task_of(self, index: int) -> str:
+        """The label of sample `index`."""
+        return self.task
 
 
 class View(Dataset):
@@ -60,6 +67,9 @@ class View(Dataset):
     def where(self, index: int) -> str:
         return self.whole.where(index)
 
+    def task_of(self, index: int) -> str:
+        return self.whole.task_of(index)
+
 
 class First(View):
     """The first `limit` samples of another data set."""
@@ -70,6 +80,37 @@ class First(View):
 
     def __len__(self) -> int:
         return min(self.limit, len(self.whole))
+
+
+class Chained(Dataset):
+    """Several data sets, one behind the other; each sample keeps the label of its own."""
+
+    def __init__(self, parts: Sequence[Dataset]):
+        self.parts = tuple(parts)
+        self.task = " + ".join(dict.fromkeys(part.task for part in parts))
+        self.split = " + ".join(dict.fromkeys(part.split for part in parts))
+        self.missing = tuple(name for part in parts for name in part.missing)
+        self.ends = tuple(accumulate(len(part) for part in parts))
+
+    def __len__(self) -> int:
+        return self.ends[-1]
+
+    def entry(self, index: int) -> Entry:
+        part, own = self._find(index)
+        return part.entry(own)
+
+    def where(self, index: int) -> str:
+        part, own = self._find(index)
+        return part.where(own)
+
+    def task_of(self, index: int) -> str:
+        part, own = self._find(index)
+        return part.task_of(own)
+
+    def _find(self, index: int) -> tuple[Dataset, int]:
+        """Whose sample `index` is, and its number there."""
+        number = bisect_right(self.ends, index)
+        return self.parts[number], index - (self.ends[number - 1] if number else 0)
 
 
 class Questions(View):

@@ -33,13 +33,9 @@ STILL = ("does not move", "stays still", "remains still", "stays in its place")
 ENDS = {"left": ("on the right", "on the left"), "right": ("on the left", "on the right"),
         "up": ("low in the picture", "high up"), "down": ("high up", "low in the picture"),
         "closer": ("small", "large"), "away": ("large", "small")}
-TELLING = {"left", "right", "upward", "higher", "up", "downward", "lower", "down", "toward", "closer", "away", "farther",
-           "still", "move"}
-
-
-def motion_words() -> set[str]:
-    """Every word that tells how a thing moves: what only several frames can tell."""
-    return TELLING | {form.split()[-1] if form.startswith("keeps") else form.split()[0] for pair in HOPS for form in pair}
+TELLING = ("left", "right", "upward", "higher", "up", "downward", "lower", "down", "toward", "closer", "away",
+           "farther", "bounces", "bouncing", "still", "move")
+"""Every word that tells how a thing moves: what only several frames can tell."""
 
 
 class Narrator(Speaker):

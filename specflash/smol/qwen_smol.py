@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 import transformers  # its classes by this name only: it reads their modules when first asked for
-
 from torch import Tensor
 
 from specflash.smol.language_model import load_language_model, load_tokenizer

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from specflash.data.clip_language import motion_words
+from specflash.data.clip_language import TELLING
 from specflash.data.words import naming_words
 from specflash.records import Medium, Prompt, Sample, Turn
 from specflash.targets.family import Family
@@ -66,7 +66,7 @@ class BranchMaker:
 
     def __init__(self, tokenizer):
         self.tokenizer = tokenizer
-        self.naming = {self._ids(f" {word}")[0] for word in naming_words() | motion_words()}
+        self.naming = {self._ids(f" {word}")[0] for word in (*naming_words(), *TELLING)}
 
     def _ids(self, text: str) -> list[int]:
         return self.tokenizer(text, add_special_tokens=False)["input_ids"]

@@ -3,7 +3,7 @@
 import pytest
 
 from specflash.data import DATASETS, Dataset, as_request, open_dataset
-from specflash.data.base import Prompted, Shown, make_sample
+from specflash.data.base import Chained, First, Prompted, Questions, Shown, make_sample
 from specflash.data.drawn import write_scenes
 from specflash.data.media import BadPicture
 from specflash.data.video import load_frames
@@ -132,3 +132,15 @@ def test_missing_folders_and_splits(name, folder, tmp_path):
         open_dataset(name, tmp_path, "train")
     with pytest.raises(UserError, match=r"has no split `dev` in .*; found: .*test.*, train"):
         open_dataset(name, folder, "dev")
+
+
+def test_a_chain_has_the_samples_of_its_parts_in_order_each_with_its_own_label(folder):
+    captions, instruct = (open_dataset(name, folder, "test") for name in ("coco-captions", "llava-instruct"))
+    chain = Chained([First(captions, 2), instruct])
+    assert len(chain) == 2 + len(instruct)
+    assert [chain[index] for index in (0, 1, 2)] == [captions[0], captions[1], instruct[0]]
+    assert chain.where(2) == instruct.where(0)
+    assert [Questions(chain)[index].task for index in (1, 2)] == [captions.task, instruct.task]
+    assert (chain.task, chain.split) == (f"{captions.task} + {instruct.task}", "test")
+    with pytest.raises(IndexError):
+        chain[len(chain)]

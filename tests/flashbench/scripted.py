@@ -69,7 +69,7 @@ def scripted_summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "quotable": True, "claim_level": "measured on CPU",
         "conditions": {"dtype": "bfloat16", "temperature": "0", "repeats": 1, "warmups": 0, "seed": 0,
                        "threads": 1, "device": "cpu"},
-        **summarise(planned(rows), noise_band=0.1),
+        **summarise(planned(rows), noise_band=0.1), "goals": [],
         "fingerprint": {
             "machine": {"cpu": "abacus", "cores": 2, "gpus": [], "system": "Linux", "python": "3.11"},
             "code": {"commit": "abc", "engine": "def", "settings": "123", "versions": {"torch": "2"}},

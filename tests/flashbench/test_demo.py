@@ -4,7 +4,7 @@ import pytest
 
 from flashbench import demo
 from flashbench.demo import FAST_TASK_LIMIT, FAST_TASK_TOKENS, run_demo, shortened
-from flashbench.settings import load_settings
+from flashbench.settings import load_settings, save_settings
 from tests.flashbench.scripted import scripted_rows, scripted_summary
 
 CONFIG = "jobs/configs/demo.yaml"
@@ -99,3 +99,33 @@ def test_the_short_form_has_less_of_everything_in_a_folder_of_its_own(staged, ca
 def test_the_short_form_moves_nothing_outside_the_run_folder():
     settings = load_settings(CONFIG, ["bench.tasks.captions.source.path=/data/coco", "run=runs/demo"])
     assert str(shortened(settings).bench.tasks["captions"].source.path) == "/data/coco"
+
+
+@pytest.fixture
+def two_targets(staged, tmp_path):
+    """The same, with a second experiment that is measured along."""
+    settings, called, results = staged
+    other = settings.model_copy(update={
+        "run": tmp_path / "other", "target": settings.target.model_copy(update={"name": "qwen2.5-vl-smol"})})
+    save_settings(other, tmp_path / "other.yaml")
+    bench = settings.bench.model_copy(update={"also": (tmp_path / "other.yaml",)})
+    return settings.model_copy(update={"bench": bench}), other, called, results
+
+
+def test_a_second_target_goes_through_the_same_stages_and_is_measured_along(two_targets, tmp_path):
+    settings, _, called, _ = two_targets
+    assert run_demo(settings) is True
+    assert [(stage, one.run.name) for stage, one in called] == [
+        *((stage, "demo") for stage in STAGES[:4]), *((stage, "other") for stage in STAGES[:4]),
+        ("measure", "demo"), ("publish", "demo")]
+    assert load_settings(tmp_path / "other" / "settings.yaml").target.name == "qwen2.5-vl-smol"
+
+
+def test_a_second_target_is_shortened_along(two_targets):
+    settings, other, called, _ = two_targets
+    run_demo(settings, fast=True)
+    measured = dict(called)["measure"]
+    [file] = measured.bench.also
+    assert file.parent == measured.run
+    assert load_settings(file).train.epochs == shortened(other).train.epochs
+    assert [one.run.name for stage, one in called if stage == "run_dump"] == ["demo-fast", "other-fast"]

@@ -21,7 +21,7 @@ def test_what_is_finished_is_not_done_again(tmp_path, monkeypatch):
     monkeypatch.setattr(measure_target, "_looked_at", lambda *given: looked.append(given[2]) or look(*given))
     assert measure(target, PICTURES, BATCH + 2, Journal(tmp_path / "cut.jsonl"), LIMIT) == whole
     assert looked == [BATCH]
-    measure(target, PICTURES, BATCH, Journal(tmp_path / "cut.jsonl"), LIMIT + 1)  # another question: nothing of it is there
+    measure(target, PICTURES, BATCH, Journal(tmp_path / "cut.jsonl"), LIMIT + 1)  # asked otherwise: nothing is there
     assert looked == [BATCH, 0]
 
 

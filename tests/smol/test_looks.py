@@ -114,4 +114,4 @@ def test_labels_of_cells_are_those_cells_labels():
     part = labels.of(torch.tensor([2, 0]), torch.tensor([[5, 6], [300, 3]]))
     assert torch.equal(part.aspects["colour"][1], labels.aspects["colour"][0, [300, 3]])
     assert part.place.tolist() == [int(labels.place[2]), int(labels.place[0])]
-    assert COLOUR_NAMES == ASPECTS["colour"]
+    assert ASPECTS["colour"] == COLOUR_NAMES

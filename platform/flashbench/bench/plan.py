@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from flashbench.bench.place import as_measured
 from flashbench.bench.prompts import BenchPrompt, bench_prompts
 from flashbench.bench.rows import AGAIN, VANILLA, key_of
-from flashbench.settings import BenchSettings, Settings, load_settings
+from flashbench.bench_settings import BenchSettings
+from flashbench.settings import Settings, load_settings
 from specflash.errors import UserError
 from specflash.sampling import Sampling
 
@@ -61,7 +62,7 @@ class Experiment:
 
 def make_plan(settings: Settings) -> list[Experiment]:
     """Raises UserError for a task without prompts, and for experiments that do not go together."""
-    return [Experiment(one, tuple(_pieces(one))) for one in map(as_measured, _experiments(settings))]
+    return [Experiment(one, tuple(_pieces(one))) for one in map(as_measured, experiments(settings))]
 
 
 def own_methods(settings: Settings) -> list[str]:
@@ -69,7 +70,11 @@ def own_methods(settings: Settings) -> list[str]:
     return list(dict.fromkeys((VANILLA, *settings.bench.methods)))
 
 
-def _experiments(settings: Settings) -> list[Settings]:
+def experiments(settings: Settings) -> list[Settings]:
+    """These settings, and those of every experiment that is measured with them (`bench.also`).
+
+    Raises UserError where they do not go together.
+    """
     shared = {name: getattr(settings.bench, name) for name in BenchSettings.model_fields if name not in OWN}
     found = [settings]
     for path in settings.bench.also:

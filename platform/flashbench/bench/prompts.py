@@ -5,7 +5,8 @@ It knows no model and no draft.
 
 from dataclasses import dataclass
 
-from flashbench.settings import Settings, TaskSettings
+from flashbench.bench_settings import TaskSettings
+from flashbench.settings import Settings
 from flashbench.sources import open_samples
 from specflash.data import as_request
 from specflash.errors import UserError

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from flashbench.bench.answers import write_answers
+from flashbench.bench.goals import goal_lines
 from flashbench.bench.methods import conditions_fingerprint, draft_fingerprints
 from flashbench.bench.plan import Experiment, Piece, make_plan
 from flashbench.bench.results import Results
@@ -113,12 +114,13 @@ def _write(settings: Settings, plan: Sequence[Experiment], records: list[Record]
     write_json(folder / "pictures.json", {prompt_of(record["rows"][0]): record["picture"] for record in records
                                           if record["picture"] and record["rows"]})
     pieces = [piece for experiment in plan for piece in experiment.pieces]
+    told = summarise(Results(pieces, rows, failures), settings.bench.noise_band)
     summary = {
         "format": FORMAT, "name": settings.name, "target": _all(one.settings.target.name for one in plan),
         "measured_at": last["at"], "quotable": settings.quotable,
         "claim_level": f"measured on {'GPU' if last['device'] == 'cuda' else 'CPU'}",
         "conditions": _told_conditions(plan, last),
-        **summarise(Results(pieces, rows, failures), settings.bench.noise_band),
+        **told, "goals": goal_lines([one.settings for one in plan], told["rows"]),
         "fingerprint": _fingerprint(plan, records, last), "result": digest(rows)}
     write_json(settings.run / "summary.json", summary)
     save_settings(settings, folder / "settings.yaml")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from flashbench.bench.goals import show_goals
 from flashbench.console import note, say, table
 from flashbench.shown import number, refusals, share, with_interval
 
@@ -27,6 +28,7 @@ def show_summary(summary: Mapping[str, Any]) -> None:
         if line["retried"]:
             say(f"{line['method']}, {line['label']}: {line['retried']} answers failed at first and were measured later "
                 "than vanilla's")
+    show_goals(summary["goals"])
     if not summary["quotable"]:
         note("These numbers come from a shortened run and are not for quoting.")
 

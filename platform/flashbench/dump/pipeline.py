@@ -72,7 +72,7 @@ def _extract(settings: Settings, plan: Plan) -> tuple[int, list[Quarantined]]:
     """Run the unfinished samples through readers and actors; returns how many were stored."""
     dump, stored, bad = settings.dump, 0, []
     work = pieces(plan.todo, plan.media, dump.batch)
-    with closing(run_pool(settings, work, plan.todo, Extractor, f"dump {dump.source.dataset}")) as rows:
+    with closing(run_pool(settings, work, plan.todo, Extractor, f"dump {dump.source.name}")) as rows:
         for row in rows:
             if row["outcome"] == FULL:
                 raise DiskFull(row["reason"])

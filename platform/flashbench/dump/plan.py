@@ -84,7 +84,7 @@ def pieces(samples: Iterable[str], media: Mapping[str, Hashable], at_most: int) 
 
 
 def source_name(settings: Settings) -> str:
-    return f"{settings.dump.source.dataset}:{settings.dump.source.split}"
+    return settings.dump.source.name
 
 
 def _identities(dataset: Dataset) -> Iterator[_Identity | str]:

@@ -62,12 +62,10 @@ def _rows(settings: Settings, pieces: Sequence[Sequence[str]], indices: Mapping[
 def with_absolute_paths(settings: Settings) -> Settings:
     """Workers may run in another folder than the driver."""
     source, target = settings.dump.source, settings.target
-    if source.path is not None:
-        source = source.model_copy(update={"path": source.path.absolute()})
     if target.weights is not None:
         target = target.model_copy(update={"weights": str(Path(target.weights).absolute())})
     return settings.model_copy(update={"run": settings.run.absolute(), "target": target,
-                                       "dump": settings.dump.model_copy(update={"source": source})})
+                                       "dump": settings.dump.model_copy(update={"source": source.placed()})})
 
 
 @contextmanager

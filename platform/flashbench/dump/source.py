@@ -9,12 +9,13 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from flashbench.console import progress
+from flashbench.data_settings import SourceSettings
 from flashbench.dump.manifest import Manifest
 from flashbench.dump.quarantine import read_quarantine
 from flashbench.dump.store import FeatureStore
-from flashbench.settings import SourceSettings
 from specflash.errors import UserError
 from specflash.files import write_whole
 
@@ -35,7 +36,7 @@ class Dumped:
     """
 
     folder: Path
-    source: dict[str, str | int | None]
+    source: dict[str, Any]
     ids: frozenset[str]
 
     def store(self) -> FeatureStore:
@@ -45,8 +46,8 @@ class Dumped:
     def check_source(self, source: SourceSettings) -> None:
         """Raises UserError where this source is not `source`."""
         wanted = _identity(source)
-        changed = [f"{key} {self.source.get(key)} → {wanted[key]}" for key in wanted
-                   if self.source.get(key) != wanted[key]]
+        changed = [f"{key} {self.source.get(key)} → {wanted.get(key)}" for key in {**wanted, **self.source}
+                   if self.source.get(key) != wanted.get(key)]
         if changed:
             raise UserError(f"{self.folder} was dumped from another source than dump.source ({'; '.join(changed)}): "
                             "run `specflash dump` first (what is finished is kept), or change dump.source back")
@@ -89,5 +90,5 @@ def check_intact(store: FeatureStore) -> None:
                         f"{Path(shards[0]).with_suffix('.json')} and its like, and run `specflash dump` again")
 
 
-def _identity(source: SourceSettings) -> dict[str, str | int | None]:
-    return source.model_dump(mode="json") | {"path": source.path and str(source.path.absolute())}
+def _identity(source: SourceSettings) -> dict[str, Any]:
+    return {key: value for key, value in source.placed().model_dump(mode="json").items() if value != []}

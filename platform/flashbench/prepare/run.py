@@ -23,8 +23,10 @@ def run_prepare(settings: Settings) -> list[Checked]:
     if settings.data_folder.resolve() in wanted:
         _draw(settings)
     checks = [check_source(use, settings.check) for use in uses]
-    for check in checks[1:]:
-        check.trained_on = count_known(check.sound, checks[0].sound)
+    learnt = len(settings.dump.source.parts())
+    shown = [sample for check in checks[:learnt] for sample in check.sound]
+    for check in checks[learnt:]:
+        check.trained_on = count_known(check.sound, shown)
     if settings.check.prompts:
         _check_lengths(settings, checks, uses)
     path = write_report(settings.data_folder, checks)
@@ -36,8 +38,9 @@ def run_prepare(settings: Settings) -> list[Checked]:
 
 def uses_of(settings: Settings) -> list[Use]:
     """Every source the settings name, the dump's first."""
-    dump = Use("dump", settings.dump.source, learnt=settings.dump.answers == "dataset")
-    return [dump, *(Use(f"bench {name}", task.source, task.skip) for name, task in settings.bench.tasks.items())]
+    dumps = [Use("dump" if number == 1 else f"dump {number}", part, learnt=settings.dump.answers == "dataset")
+             for number, part in enumerate(settings.dump.source.parts(), start=1)]
+    return [*dumps, *(Use(f"bench {name}", task.source, task.skip) for name, task in settings.bench.tasks.items())]
 
 
 def _draw(settings: Settings) -> None:

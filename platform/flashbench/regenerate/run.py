@@ -86,7 +86,7 @@ def _answer(settings: Settings, plan: Plan, answered: Answered) -> list[Quaranti
     """Have the unanswered samples answered; returns the bad ones."""
     bad, dump = [], settings.dump
     work = pieces(plan.todo, plan.media, dump.batch)
-    with closing(run_pool(settings, work, plan.todo, Answerer, f"answer {dump.source.dataset}")) as rows:
+    with closing(run_pool(settings, work, plan.todo, Answerer, f"answer {dump.source.name}")) as rows:
         for row in rows:
             if row["outcome"] == STORED:
                 answered.add(row["id"], json.loads(row["answer"]))

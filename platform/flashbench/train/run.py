@@ -209,7 +209,6 @@ def _absolute(settings: Settings) -> Settings:
     weights = settings.target.weights
     target = settings.target.model_copy(update={"weights": weights and str(Path(weights).resolve())})
     train = settings.train.model_copy(update={"start": settings.train.start and settings.train.start.resolve()})
-    path = settings.dump.source.path
-    source = settings.dump.source.model_copy(update={"path": path and path.resolve()})
+    source = settings.dump.source.placed()
     return settings.model_copy(update={"run": settings.run.resolve(), "target": target, "train": train,
                                        "dump": settings.dump.model_copy(update={"source": source})})

@@ -7,7 +7,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from flashbench.bench.control import CONTROLS, hf_generate, load_assistant
-from flashbench.settings import BenchSettings
+from flashbench.bench_settings import BenchSettings
 from flashbench.values import ControlName
 from specflash.decoding import generate
 from specflash.drafts.store import make_draft

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 import torch
 
+from flashbench.data_settings import SourceSettings
 from flashbench.dump.extract import extract
 from flashbench.dump.read import open_source
 from flashbench.dump.rows import READ_SCHEMA, to_row, to_sample
-from flashbench.settings import DumpSettings, SourceSettings
+from flashbench.settings import DumpSettings
 from specflash.errors import UserError
 from specflash.prefix import FeaturePasses
 from specflash.records import Clip, Turn, sample_id

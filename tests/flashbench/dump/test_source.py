@@ -2,12 +2,12 @@
 
 import pytest
 
+from flashbench.data_settings import SourceSettings
 from flashbench.dump.plan import make_plan, pieces
 from flashbench.dump.quarantine import Quarantined, read_quarantine, write_quarantine
 from flashbench.dump.read import open_source
 from flashbench.dump.source import check_intact, read_source, source_store, write_source
 from flashbench.dump.store import FeatureStore, _open_shard, finished
-from flashbench.settings import SourceSettings
 from flashbench.train.run import run_train
 from specflash.errors import UserError
 from tests.flashbench.dump.source import exchange, settings_for, write_rows
