@@ -1,4 +1,5 @@
 # make demo [FAST=1]   the main job from end to end, on this machine
+# make headline [FAST=1]  the paper's headline table on both embedded targets: pictures and clips
 # make arena [FAST=1]  serve a finished demo's methods, and a page to watch them race
 # make test            the whole test suite
 # make doctor          what this machine has, and what it lacks
@@ -22,10 +23,10 @@ SHOW := while read -r what name _; do case "$$what $$name" in \
 	  "Collecting "*) printf '%s ' "$${name%%[\[=<>~!;]*}";; \
 	esac; done
 
-.PHONY: help .venv demo arena test test-weights doctor
+.PHONY: help .venv demo headline arena test test-weights doctor
 
 help:
-	@sed -n 's/^# //p' Makefile | head -5
+	@sed -n 's/^# //p' Makefile | head -6
 
 .venv: $(INSTALLED)
 
@@ -44,6 +45,9 @@ $(INSTALLED): pyproject.toml constraints.txt
 
 demo: .venv
 	@$(BIN)/specflash demo --config $(CONFIG) $(FAST_OPTION)
+
+headline: .venv
+	@$(BIN)/specflash demo --config jobs/configs/headline.yaml $(FAST_OPTION)
 
 arena: .venv
 	@$(BIN)/specflash serve --config $(CONFIG) $(if $(FAST_OPTION),run=runs/demo-fast)

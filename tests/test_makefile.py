@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from flashbench.bench.plan import experiments
+from flashbench.settings import load_settings
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -19,6 +22,14 @@ def test_the_demo_is_short_where_it_was_asked_to_be(given, fast):
     done = dry("demo", *given)
     assert done.returncode == 0
     assert ("--fast" in done.stdout) is fast
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_the_headline_is_the_demo_of_both_targets(fast):
+    (line,) = [line for line in dry("headline", *(["FAST=1"] if fast else [])).stdout.splitlines() if "specflash" in line]
+    assert ("--fast" in line) is fast
+    targets = [one.target.name for one in experiments(load_settings("jobs/configs/headline.yaml"))]
+    assert targets == ["llava-smol", "qwen2.5-vl-smol"]
 
 
 @pytest.mark.parametrize(("given", "run"), [((), ""), (("FAST=1",), "run=runs/demo-fast")])

@@ -109,16 +109,22 @@ def placeholder_ids(folder: Path) -> frozenset[int]:
     return frozenset(config[name] for name in PLACEHOLDERS if isinstance(config.get(name), int))
 
 
+PREPARING = ("preprocessor_config.json", "processor_config.json")
+
+
 def folder_fingerprint(folder: Path) -> str:
     """Identity of the weights in a folder, without reading all of a large model.
 
-    What a folder states itself (`specflash.json`) wins; else config.json, the names, shapes and
-    sizes of all tensors, and 64 evenly spaced pieces of each weights file.
+    What a folder states itself (`specflash.json`) wins; else config.json, what is said of how pictures are prepared
+    (`max_pixels` decides how many visual tokens there are), the names, shapes and sizes of all tensors, and 64 evenly
+    spaced pieces of each weights file.
     """
     stated = folder / "specflash.json"
     if stated.is_file():
         return _stated_fingerprint(stated)
     digest = sha256((folder / "config.json").read_bytes())
+    for path in (folder / name for name in PREPARING):
+        digest.update(path.read_bytes() if path.is_file() else b"")
     for path in sorted(folder.glob("*.safetensors")):
         size = path.stat().st_size
         digest.update(f"{path.name} {size}".encode())

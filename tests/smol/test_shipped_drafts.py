@@ -16,7 +16,7 @@ from specflash.sampling import Sampling
 from specflash.targets import load_target, target_fingerprint
 
 ROOT = Path(__file__).parents[2]
-SHIPPED = ROOT / "specflash" / "weights" / "drafts"
+SHIPPED = ROOT / "specflash" / "weights" / "llava-smol" / "drafts"
 NAMES = ("eagle", "specflash")
 QUESTION = "Provide a detailed description of the given image."
 

@@ -64,3 +64,12 @@ def test_cut_weights_hold_no_tables(folder):
 def test_a_damaged_statement_of_the_fingerprint_is_refused(folder, content):
     (folder / "specflash.json").write_text(content)
     refused(lambda: target_fingerprint("llava-1.5", str(folder)), "specflash.json is damaged")
+
+
+@pytest.mark.parametrize("name", ["preprocessor_config.json", "processor_config.json"])
+def test_how_pictures_are_prepared_is_part_of_the_identity(folder, name):
+    """Fewer pixels are fewer visual tokens: features and drafts of the one do not fit the other."""
+    before = target_fingerprint("llava-1.5", str(folder))
+    path = folder / name
+    path.write_text(json.dumps({**(json.loads(path.read_text()) if path.is_file() else {}), "max_pixels": 254016}))
+    assert target_fingerprint("llava-1.5", str(folder)) != before

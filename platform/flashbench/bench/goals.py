@@ -42,8 +42,8 @@ def _judged(line: Line, goal: Any, vanilla: Line) -> Line:
     wanted = {window: getattr(goal, window) for window in WINDOWS}
     reached = {window: line[f"speedup_{window}"] is not None and line[f"speedup_{window}"] >= wanted[window]
                for window in WINDOWS if wanted[window] is not None}
-    kept = ("label", "target", "task", "temperature", "method", "accept_length", "seconds", "seconds_per_round", "rounds",
-            *(f"speedup_{window}{end}" for window in WINDOWS for end in ("", "_interval")))
+    kept = ("label", "target", "task", "temperature", "method", "accept_length", "seconds", "seconds_per_round",
+            "rounds", *(f"speedup_{window}{end}" for window in WINDOWS for end in ("", "_interval")))
     return {**{name: line[name] for name in kept}, "goal": wanted, "reached": reached,
             "vanilla_seconds": vanilla["seconds"], "ceilings": _ceilings(line, vanilla)}
 
