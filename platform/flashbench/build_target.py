@@ -45,7 +45,7 @@ def build(
                                                 "where the project keeps them if left out")] = None,
     start: Annotated[Path | None, typer.Option(help="weights to begin from, of this target or of one with the same "
                                                "language model")] = None,
-    stages: Annotated[str, typer.Option(help="only these, by comma, of windows, patches, tune, refine")] = "",
+    stages: Annotated[str, typer.Option(help="only these, by comma, of windows, patches, tune, refine, clips")] = "",
     threads: Annotated[int, typer.Option(min=1, help="CPU threads")] = 2,
     seed: Annotated[int, typer.Option(min=0)] = 0,
 ) -> None:

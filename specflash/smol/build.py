@@ -37,7 +37,8 @@ Report = Callable[[str, int, int, dict[str, float]], None]
 class Recipe:
     """Steps and sizes; scenes and clips are per step.
 
-    tune, refine  (visual tokens kept of a picture or slice, steps), in order
+    tune, refine, clips  (visual tokens kept of a picture or slice, steps), in order; `clips` is for a target that
+                         knows pictures: one scene and one clip a step
     """
 
     seed: int = 0
@@ -50,6 +51,7 @@ class Recipe:
     patch_lr: float = 1e-3
     tune: tuple[tuple[int, int], ...] = ((96, 430), (240, 15), (576, 15))
     refine: tuple[tuple[int, int], ...] = ((96, 195), (240, 10), (576, 15))
+    clips: tuple[tuple[int, int], ...] = ()
     tune_scenes: int = 2
     tune_clips: int = 0
     lora_lr: float = 1e-3
@@ -59,14 +61,14 @@ class Recipe:
 
 
 RECIPES = {
-    "llava-smol": Recipe(),
+    "llava-smol": Recipe(clips=((48, 300), (576, 12))),
     "qwen2.5-vl-smol": Recipe(
         window_scenes=8, window_clips=3, patch_steps=700, patch_scenes=4, patch_clips=2, tune_scenes=1, tune_clips=1,
         tune=((80, 300), (324, 15)), refine=((80, 180), (324, 20))),
 }
 
 
-STEPS = {"windows": "window_steps", "patches": "patch_steps", "tune": "tune", "refine": "refine"}
+STEPS = {"windows": "window_steps", "patches": "patch_steps", "tune": "tune", "refine": "refine", "clips": "clips"}
 """stage -> the field of the recipe that says how long it is"""
 
 
@@ -75,7 +77,7 @@ def only(recipe: Recipe, stages: str) -> Recipe:
     named = [name.strip() for name in stages.split(",") if name.strip()] or list(STEPS)
     for name in named:
         pick(STEPS, name, "stage")
-    none = {"windows": 0, "patches": 0, "tune": (), "refine": ()}
+    none = {"windows": 0, "patches": 0, "tune": (), "refine": (), "clips": ()}
     return replace(recipe, **{STEPS[name]: none[name] for name in STEPS if name not in named})
 
 
@@ -108,7 +110,7 @@ class Builder:
         self.body = make()
         self.teacher = PatchTeacher(self.body.eyes, self._words())
         self.maker = BranchMaker(self.body.target.tokenizer)
-        self.done = {"windows": 0, "patches": 0, "tune": 0, "refine": 0}
+        self.done = dict.fromkeys(STEPS, 0)
         self.optimiser: torch.optim.AdamW | None = None
         self.saved_optimiser: dict | None = None
         if start:
@@ -120,10 +122,14 @@ class Builder:
         self._stage("windows", recipe.window_steps, self._patch_groups(), self._window_step)
         self._stage("patches", recipe.patch_steps, self._patch_groups(), self._patch_step)
         tuned = steps_of(recipe.tune)
-        self._stage("tune", tuned, self._tune_groups(recipe.lora_lr),
-                    lambda step: self._tune_step(step, visual_tokens(recipe.tune, step)))
-        self._stage("refine", steps_of(recipe.refine), self._tune_groups(recipe.refine_lora_lr),
-                    lambda step: self._tune_step(tuned + step, visual_tokens(recipe.refine, step)))
+        scenes, clips = recipe.tune_scenes, recipe.tune_clips
+        self._stage("tune", tuned, self._tune_groups(recipe.lora_lr), lambda step: self._tune_step(
+            draw(3 * FIRST_SEED, step, scenes, clips), visual_tokens(recipe.tune, step)))
+        self._stage("refine", steps_of(recipe.refine), self._tune_groups(recipe.refine_lora_lr), lambda step:
+                    self._tune_step(draw(3 * FIRST_SEED, tuned + step, scenes, clips),
+                                    visual_tokens(recipe.refine, step)))
+        self._stage("clips", steps_of(recipe.clips), self._tune_groups(recipe.refine_lora_lr), lambda step:
+                    self._tune_step(draw(4 * FIRST_SEED, step, 1, 1), visual_tokens(recipe.clips, step)))
 
     def export(self, path: Path) -> None:
         """All that was trained, in bf16."""
@@ -180,8 +186,7 @@ class Builder:
         loss.backward()
         return figures
 
-    def _tune_step(self, step: int, kept: int) -> dict[str, float]:
-        drawn = draw(3 * FIRST_SEED, step, self.recipe.tune_scenes, self.recipe.tune_clips)
+    def _tune_step(self, drawn: list[Drawn], kept: int) -> dict[str, float]:
         figures: dict[str, float] = {}
         for each in drawn:
             loss, entropy = self._tell(each, kept)
