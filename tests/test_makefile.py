@@ -26,7 +26,8 @@ def test_the_demo_is_short_where_it_was_asked_to_be(given, fast):
 
 @pytest.mark.parametrize("fast", [False, True])
 def test_the_headline_is_the_demo_of_both_targets(fast):
-    (line,) = [line for line in dry("headline", *(["FAST=1"] if fast else [])).stdout.splitlines() if "specflash" in line]
+    lines = dry("headline", *(["FAST=1"] if fast else [])).stdout.splitlines()
+    (line,) = [line for line in lines if "specflash" in line]
     assert ("--fast" in line) is fast
     targets = [one.target.name for one in experiments(load_settings("jobs/configs/headline.yaml"))]
     assert targets == ["llava-smol", "qwen2.5-vl-smol"]

@@ -72,7 +72,7 @@ def test_stages_can_be_chosen_by_name():
     assert (recipe.refine, recipe.clips) == (RECIPES["llava-smol"].refine, RECIPES["llava-smol"].clips)
     assert only(Recipe(), "") == Recipe()
     assert list(STEPS) == ["windows", "patches", "tune", "refine", "clips"]
-    with pytest.raises(UserError, match="unknown stage `refin`.*refine"):
+    with pytest.raises(UserError, match=r"unknown stage `refin`.*refine"):
         only(Recipe(), "refin")
 
 

@@ -139,3 +139,20 @@ def test_prompts_too_long_for_the_dump_are_counted_by_the_target_itself(messy, m
     short = messy.model_copy(update={"check": messy.check.model_copy(update={"prompts": 4}),
                                      "dump": messy.dump.model_copy(update={"max_length": 20})})
     assert [(one.encoded, one.too_long) for one in run_prepare(short)] == [(4, 4), (3, 0)]
+
+
+def test_every_data_set_that_is_learnt_from_is_checked_and_counted_as_known(settings, tmp_path):
+    for folder in (tmp_path, tmp_path / "more"):
+        for number in range(4):
+            picture(folder, f"{number}.jpg", number)
+    asked = [{"prompt": "What is it?", "image": f"{number}.jpg", "answer": "One."} for number in range(4)]
+    lines(tmp_path / "train.jsonl", *asked[:1])
+    lines(tmp_path / "more" / "train.jsonl", *asked[1:3])
+    lines(tmp_path / "test.jsonl", *asked[1:])
+    source = {"dataset": "jsonl", "path": tmp_path}
+    tree = settings.model_dump(mode="json")
+    tree["dump"]["source"] = source | {"also": [source | {"path": tmp_path / "more"}]}
+    tree["bench"]["tasks"] = {"asked": {"source": source | {"split": "test"}}}
+    first, second, bench = run_prepare(Settings.model_validate(tree))
+    assert [(one.use, one.samples) for one in (first, second)] == [("dump", 1), ("dump 2", 2)]
+    assert bench.trained_on == 2
