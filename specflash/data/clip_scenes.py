@@ -4,7 +4,7 @@ A clip has one to three things, each in lanes of its own (the rows of `scenes.py
 anything; at least one of them moves. Everything follows from the seed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import pi, sin
 from random import Random
@@ -102,13 +102,12 @@ class ClipScene:
                 paint_shapes(ImageDraw.Draw(large), zoom, thing.shapes(number / (FRAMES - 1)), thing.tint)
             yield np.asarray(large.reduce(zoom))
 
-    def thing_mask(self, frames: Sequence[int]) -> np.ndarray:
-        """[336, 336] uint8 over these frames together: 0 background, i + 1 where `things[i]` is seen."""
+    def thing_mask(self, frame: int) -> np.ndarray:
+        """[336, 336] uint8 of one frame: 0 background, i + 1 where `things[i]` is seen."""
         mask = Image.new("L", (SIDE, SIDE))
         draw = ImageDraw.Draw(mask)
-        for number in frames:
-            for index, thing in sorted(enumerate(self.things), key=lambda pair: ROWS.index(pair[1].row)):
-                paint_shapes(draw, 1, thing.shapes(number / (FRAMES - 1)), thing.tint, index + 1)
+        for index, thing in sorted(enumerate(self.things), key=lambda pair: ROWS.index(pair[1].row)):
+            paint_shapes(draw, 1, thing.shapes(frame / (FRAMES - 1)), thing.tint, index + 1)
         return np.asarray(mask)
 
 

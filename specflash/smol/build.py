@@ -63,8 +63,8 @@ class Recipe:
 RECIPES = {
     "llava-smol": Recipe(clips=((48, 300), (576, 12))),
     "qwen2.5-vl-smol": Recipe(
-        window_scenes=8, window_clips=3, patch_steps=700, patch_scenes=4, patch_clips=2, tune_scenes=1, tune_clips=1,
-        tune=((80, 300), (324, 15)), refine=((80, 180), (324, 20))),
+        window_steps=1000, window_scenes=4, window_clips=6, patch_steps=1000, patch_scenes=4, patch_clips=3,
+        tune_scenes=1, tune_clips=1, tune=((80, 300), (324, 15)), refine=((80, 330), (324, 15))),
 }
 
 

@@ -14,7 +14,9 @@ from specflash.data.clip_scenes import MOTIONS, ClipScene, Mover
 from specflash.data.scenes import ACTIONS, COLOUR_NAMES, KINDS, PLACES, SIDE, Scene, Thing
 
 ACTION_NAMES = ("flying", *sorted({name for names in ACTIONS.values() for name in names if name}))
-ASPECTS = {"kind": KINDS, "colour": COLOUR_NAMES, "action": ACTION_NAMES, "motion": MOTIONS}
+MOMENTS = ("first", "last", "both")
+"""in which frames of a slice a cell shows its thing"""
+ASPECTS = {"kind": KINDS, "colour": COLOUR_NAMES, "action": ACTION_NAMES, "motion": MOTIONS, "moment": MOMENTS}
 """what is told of a cell; index 0 means "nothing", index i the name i - 1"""
 UNTOLD = -1
 """of a cell of which nobody knows: a still picture tells no motion"""
@@ -24,16 +26,35 @@ LEAST = 0.25
 
 @dataclass(frozen=True)
 class Look:
-    """mask: [336, 336] uint8, 0 background, i + 1 where `things[i]` is seen."""
+    """masks: per frame [336, 336] uint8, 0 background, i + 1 where `things[i]` is seen; a picture has one."""
 
-    mask: np.ndarray
+    masks: tuple[np.ndarray, ...]
     things: Sequence[Thing | Mover]
     place: str
 
+    @property
+    def mask(self) -> np.ndarray:
+        """Of all frames together, the later ones on top."""
+        whole = self.masks[0]
+        for mask in self.masks[1:]:
+            whole = np.where(mask, mask, whole)
+        return whole
+
     def shown(self, side: int) -> np.ndarray:
         """[side, side] int64 over a grid of the picture: 0 background, i + 1 where a cell shows `things[i]`."""
+        return self._cells(self.mask, side)
+
+    def moments(self, side: int) -> np.ndarray:
+        """[side, side] int64: 0 background, else 1 + index into MOMENTS; UNTOLD of a still picture's things."""
+        whole = self.shown(side)
+        if len(self.masks) == 1:
+            return np.where(whole, UNTOLD, 0)
+        first, last = (self._cells(mask, side) == whole for mask in (self.masks[0], self.masks[-1]))
+        return np.where(whole > 0, first + 2 * last, 0)
+
+    def _cells(self, mask: np.ndarray, side: int) -> np.ndarray:
         unit = ceil(SIDE / side)
-        large = np.asarray(Image.fromarray(self.mask).resize((side * unit, side * unit), Image.Resampling.NEAREST))
+        large = np.asarray(Image.fromarray(mask).resize((side * unit, side * unit), Image.Resampling.NEAREST))
         squares = large.reshape(side, unit, side, unit)
         shares = np.stack([(squares == index + 1).mean((1, 3)) for index in range(len(self.things))])
         return np.where(shares.max(0) >= LEAST, shares.argmax(0) + 1, 0)
@@ -45,13 +66,13 @@ class Look:
 
 
 def look_at(scene: Scene) -> Look:
-    return Look(scene.thing_mask(), scene.things, scene.place)
+    return Look((scene.thing_mask(),), scene.things, scene.place)
 
 
 def look_at_slices(clip: ClipScene, frames: Sequence[int], deep: int) -> list[Look]:
     """One look per slice of `deep` of the clip's frames; the last frame fills up the last slice."""
-    return [Look(clip.thing_mask(frames[start:start + deep]), clip.things, clip.place)
-            for start in range(0, len(frames), deep)]
+    masks = [clip.thing_mask(frame) for frame in frames]
+    return [Look(tuple(masks[start:start + deep]), clip.things, clip.place) for start in range(0, len(masks), deep)]
 
 
 @dataclass(frozen=True)
@@ -76,7 +97,8 @@ def label(looks: Sequence[Look], side: int) -> Labels:
     shown = [look.shown(side).ravel() for look in looks]
     aspects = {name: torch.from_numpy(np.stack([_values(look, name, names)[where]
                                                 for look, where in zip(looks, shown, strict=True)]))
-               for name, names in ASPECTS.items()}
+               for name, names in ASPECTS.items() if name != "moment"}
+    aspects["moment"] = torch.from_numpy(np.stack([look.moments(side).ravel() for look in looks]))
     return Labels(aspects, torch.tensor([PLACES.index(look.place) for look in looks]))
 
 

@@ -12,6 +12,7 @@ from specflash.smol.bodies import looks_of
 from specflash.smol.looks import (
     ACTION_NAMES,
     ASPECTS,
+    MOMENTS,
     UNTOLD,
     all_cells,
     choose_cells,
@@ -72,15 +73,26 @@ def test_a_still_picture_tells_no_motion_and_a_clip_tells_it_of_every_slice():
 
 def test_a_slice_shows_a_thing_where_any_of_its_frames_does():
     clip = next(clip for clip in map(draw_clip, range(40)) if clip.things[0].motion == "right")
-    first, second = (clip.thing_mask((number,)) == 1 for number in (0, 7))
+    first, second = (clip.thing_mask(number) == 1 for number in (0, 7))
     assert np.argwhere(first)[:, 1].mean() + 100 < np.argwhere(second)[:, 1].mean()
-    assert np.array_equal(clip.thing_mask((0, 7)) == 1, first | second)
+    [look] = look_at_slices(clip, (0, 7), 2)
+    assert np.array_equal(look.mask == 1, first | second)
+    moments = look.moments(18)
+    assert np.argwhere(moments == 1)[:, 1].mean() + 5 < np.argwhere(moments == 2)[:, 1].mean()
+
+
+def test_a_still_thing_is_seen_in_all_frames_and_of_a_picture_nobody_says_when():
+    clip = next(clip for clip in map(draw_clip, range(40)) if clip.things[-1].motion == "still")
+    [look] = look_at_slices(clip, (0, 7), 2)
+    assert set(look.moments(18)[look.shown(18) == len(clip.things)].tolist()) == {1 + MOMENTS.index("both")}
+    assert set(look_at(SCENES[0]).moments(18).ravel().tolist()) == {0, UNTOLD}
 
 
 def test_looks_of_a_clip_are_those_of_the_frames_a_target_is_shown():
     slices = looks_of(CLIPS[0], 2)
     assert [len(looks_of(CLIPS[0], deep)) for deep in (1, 2)] == [4, 2]
-    assert np.array_equal(slices[1].mask, CLIPS[0].thing_mask((5, 7)))
+    assert np.array_equal(slices[1].masks[0], CLIPS[0].thing_mask(5))
+    assert np.array_equal(slices[1].masks[1], CLIPS[0].thing_mask(7))
 
 
 @SIDES
