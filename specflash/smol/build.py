@@ -29,6 +29,10 @@ SHORT_QUESTIONS = ("Describe the image briefly.", "Write a short caption for thi
                    "What does the picture show?", "Give a one-line description of the picture.")
 CLIP_QUESTIONS = (QUESTION, QUESTION, "Describe the video.", "What happens in the clip?",
                   "What moves in this video, and how?")
+SEEING_WEIGHT = 0.2
+"""of what the tower tells of every cell, beside what is said, in the stages that teach to speak"""
+SHOWN = ("caption", "entropy", "kind")
+"""of a step of these stages"""
 Report = Callable[[str, int, int, dict[str, float]], None]
 """called with (stage, step, steps, figures)"""
 
@@ -38,7 +42,7 @@ class Recipe:
     """Steps and sizes; scenes and clips are per step.
 
     tune, refine, clips  (visual tokens kept of a picture or slice, steps), in order; `clips` is for a target that
-                         knows pictures: one scene and one clip a step
+                         knows pictures; `clips_mix` are its scenes and clips
     """
 
     seed: int = 0
@@ -52,6 +56,7 @@ class Recipe:
     tune: tuple[tuple[int, int], ...] = ((96, 430), (240, 15), (576, 15))
     refine: tuple[tuple[int, int], ...] = ((96, 195), (240, 10), (576, 15))
     clips: tuple[tuple[int, int], ...] = ()
+    clips_mix: tuple[int, int] = (1, 1)
     tune_scenes: int = 2
     tune_clips: int = 0
     lora_lr: float = 1e-3
@@ -64,7 +69,8 @@ RECIPES = {
     "llava-smol": Recipe(clips=((48, 300), (576, 12))),
     "qwen2.5-vl-smol": Recipe(
         window_steps=1000, window_scenes=4, window_clips=6, patch_steps=1000, patch_scenes=4, patch_clips=3,
-        tune_scenes=1, tune_clips=1, tune=((80, 300), (324, 15)), refine=((80, 330), (324, 15))),
+        tune_scenes=1, tune_clips=1, tune=((80, 300), (324, 15)), refine=((80, 330), (324, 15)),
+        clips=((80, 125), (324, 5)), clips_mix=(1, 3)),
 }
 
 
@@ -129,7 +135,7 @@ class Builder:
                     self._tune_step(draw(3 * FIRST_SEED, tuned + step, scenes, clips),
                                     visual_tokens(recipe.refine, step)))
         self._stage("clips", steps_of(recipe.clips), self._tune_groups(recipe.refine_lora_lr), lambda step:
-                    self._tune_step(draw(4 * FIRST_SEED, step, 1, 1), visual_tokens(recipe.clips, step)))
+                    self._tune_step(draw(4 * FIRST_SEED, step, *recipe.clips_mix), visual_tokens(recipe.clips, step)))
 
     def export(self, path: Path) -> None:
         """All that was trained, in bf16."""
@@ -168,7 +174,7 @@ class Builder:
     def _tune_groups(self, lora_lr: float) -> list[dict]:
         deltas = [p for module in self.body.deltas for p in (module.down, module.up)]
         return [{"params": deltas, "lr": lora_lr},
-                {"params": list(self.body.eyes.parameters()), "lr": self.recipe.vision_lr}]
+                {"params": list(self.teacher.parameters()), "lr": self.recipe.vision_lr}]
 
     def _window_step(self, step: int) -> dict[str, float]:
         recipe, eyes = self.recipe, self.body.eyes
@@ -189,18 +195,26 @@ class Builder:
     def _tune_step(self, drawn: list[Drawn], kept: int) -> dict[str, float]:
         figures: dict[str, float] = {}
         for each in drawn:
-            loss, entropy = self._tell(each, kept)
+            loss, found = self._tell(each, kept)
             (loss / len(drawn)).backward()
-            name = "picture" if isinstance(each, Scene) else "clip"
-            figures |= {name: loss.item(), f"{name} entropy": entropy.item()}
+            kind = "picture" if isinstance(each, Scene) else "clip"
+            told = SHOWN if kind == "picture" else (*SHOWN, "motion")
+            figures |= {f"{kind} {name}": found[name] for name in told if name in found}
         return figures
 
-    def _tell(self, drawn: Drawn, kept: int) -> tuple[Tensor, Tensor]:
-        rng = Random(f"tune {drawn.seed}")
+    def _tell(self, drawn: Drawn, kept: int) -> tuple[Tensor, dict[str, float]]:
+        """What is said costs, and what the tower tells besides: else it forgets what words seldom ask for."""
+        rng, eyes = Random(f"tune {drawn.seed}"), self.body.eyes
         looks = looks_of(drawn, self.body.deep)
+        labels = label(looks, eyes.side)
         opening, prompt = see(self.body.target, [medium_of(drawn)])
-        cells = choose_cells(label(looks, self.body.eyes.side).thing.flatten(), kept * len(looks), rng)
-        return caption_loss(self.body.target, prompt, self.maker(opening, conversations(drawn, rng), cells))
+        features, told = eyes(eyes.split(prompt.pixels), all_cells(len(looks), eyes.side))
+        cells = choose_cells(labels.thing.flatten(), kept * len(looks), rng)
+        branches = self.maker(opening, conversations(drawn, rng), cells)
+        loss, entropy = caption_loss(self.body.target, told.flatten(0, 1), branches)
+        seeing, figures = self.teacher.judge(features, told, labels)
+        figures = {"caption": loss.item(), "entropy": entropy.item(), **figures}
+        return loss + SEEING_WEIGHT * seeing, figures
 
     # -- pieces ---------------------------------------------------------------------------------
 

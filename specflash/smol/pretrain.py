@@ -59,7 +59,10 @@ class PatchTeacher(nn.Module):
         labels  of the same P cells
         cells   [B, P] int64  where in the whole picture each lies, row by row
         """
-        features, told = self.eyes(seen, cells)                                        # [B, P, W], [B, P, D]
+        return self.judge(*self.eyes(seen, cells), labels)
+
+    def judge(self, features: Tensor, told: Tensor, labels: Labels) -> tuple[Tensor, dict[str, float]]:
+        """The same for what the eyes gave: features [B, P, W], told [B, P, D]."""
         weight = torch.where(labels.thing, THING_WEIGHT, 1.0)                          # [B, P]
         loss = F.cross_entropy(self.place(features.mean(1)), labels.place)
         log = {}

@@ -107,15 +107,14 @@ def branch_mask(branch: Tensor) -> Tensor:
     return (same & torch.ones_like(same).tril())[None, None]
 
 
-def caption_loss(target: Family, prompt: Prompt, branches: Branches) -> tuple[Tensor, Tensor]:
+def caption_loss(target: Family, told: Tensor, branches: Branches) -> tuple[Tensor, Tensor]:
     """Cross-entropy at the answer tokens -> (weighted mean loss, mean entropy of the law at them).
 
     target  with deltas on its frozen language model
-    prompt  its pixels are what the branches are about
+    told    [N, D], what stands at the visual tokens that the branches are about
     """
-    [(_, seen)] = target.see_features(prompt)                                          # [N, D]
     embeds = target.embed(branches.ids)                                                # [T, D]
-    embeds = embeds.masked_scatter(branches.visual[:, None], seen[branches.kept])
+    embeds = embeds.masked_scatter(branches.visual[:, None], told[branches.kept])
     positions = branches.positions[:, None] if len(branches.positions) > 1 else branches.positions
     features = target.forward(embeds[None], None, positions, branch_mask(branches.branch), keep=0).features[0]
     spoken = branches.weight.nonzero().flatten()

@@ -59,11 +59,12 @@ def test_a_row_sees_the_shared_past_and_its_own_branch_only():
 def test_the_loss_over_branches_is_that_of_each_branch_alone(family, tmp_path, maker):
     target = tiny_of(family, tmp_path)
     start, prompt = see(target, [picture()])
+    [(_, told)] = target.see_features(prompt)
     everything = torch.arange(int(start.visual.sum()))
-    together, _ = caption_loss(target, prompt, maker(start, TALK, everything))
+    together, _ = caption_loss(target, told, maker(start, TALK, everything))
     alone = [maker(start, [conversation], everything) for conversation in TALK]
     weights = torch.tensor([float(branches.weight.sum()) for branches in alone])
-    losses = torch.stack([caption_loss(target, prompt, branches)[0] for branches in alone])
+    losses = torch.stack([caption_loss(target, told, branches)[0] for branches in alone])
     assert torch.allclose(together, (losses * weights).sum() / weights.sum(), atol=1e-5)
 
 
