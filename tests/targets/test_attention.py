@@ -5,6 +5,7 @@ import torch
 from torch import nn
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
+from specflash.targets import attention
 from specflash.targets.attention import GROUPED, grouped_attention
 from tests.tiny import make_sample, tiny_target
 
@@ -48,3 +49,14 @@ def test_a_loaded_target_runs_on_it(tmp_path, monkeypatch):
     prompt = target.encode(make_sample())
     target.forward(target.embed_prompt(prompt), None, target.positions(prompt, 0, prompt.length), None, 1)
     assert [shape[1] for shape in calls].count(4) == 2   # two layers of four heads
+
+
+def test_a_single_row_in_bf16_on_a_cpu_is_not_left_to_the_librarys_slow_kernel(monkeypatch):
+    """Vanilla decodes such rows: it must not be slower than it needs to be."""
+    torch.manual_seed(0)
+    query, key, value = (torch.randn(1, heads, rows, 8) for heads, rows in ((9, 1), (3, 40), (3, 40)))
+    exact, _ = sdpa_attention_forward(module(3), query, key, value, None, scaling=0.3)
+    monkeypatch.setattr(attention, "sdpa_attention_forward", None)
+    ours, _ = grouped_attention(module(3), query.bfloat16(), key.bfloat16(), value.bfloat16(), None, scaling=0.3)
+    assert ours.shape == (1, 1, 9, 8) and ours.dtype == torch.bfloat16
+    torch.testing.assert_close(ours.float(), exact, atol=0.03, rtol=0.03)
