@@ -12,7 +12,7 @@ from specflash.smol.build import RECIPES, STEPS, Builder, Recipe, draw, only, st
 
 NAME = "qwen2.5-vl-smol"
 SHORT = replace(RECIPES[NAME], window_steps=1, window_scenes=1, window_clips=1, patch_steps=0, save_every=1,
-                tune=((8, 2),), refine=((8, 1),))
+                tune=((8, 2),), refine=((8, 1),), clips=())
 
 
 class Enough(Exception):
