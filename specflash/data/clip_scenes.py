@@ -25,7 +25,7 @@ from specflash.data.scene_rules import (
     TREE_COLOURS,
     WEATHERS,
 )
-from specflash.data.scenes import placed
+from specflash.data.scenes import paint_mask, placed
 
 __all__ = ["FRAMES", "MOTIONS", "RATE", "ClipScene", "Mover", "draw_clip"]
 
@@ -104,11 +104,7 @@ class ClipScene:
 
     def thing_mask(self, frame: int) -> np.ndarray:
         """[336, 336] uint8 of one frame: 0 background, i + 1 where `things[i]` is seen."""
-        mask = Image.new("L", (SIDE, SIDE))
-        draw = ImageDraw.Draw(mask)
-        for index, thing in sorted(enumerate(self.things), key=lambda pair: ROWS.index(pair[1].row)):
-            paint_shapes(draw, 1, thing.shapes(frame / (FRAMES - 1)), thing.tint, index + 1)
-        return np.asarray(mask)
+        return paint_mask(self.things, lambda thing: thing.shapes(frame / (FRAMES - 1)))
 
 
 def draw_clip(seed: int) -> ClipScene:

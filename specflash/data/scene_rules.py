@@ -9,7 +9,6 @@ KINDS = ("dog", "cat", "bird", "fish", "person", "car", "boat", "ball", "kite", 
          "chair", "cup", "lamp", "book", "flower")
 COLOUR_NAMES = tuple(COLOURS)
 PLACES = ("beach", "park", "street", "kitchen", "snowy field", "desert")
-PATCH = 14
 
 WEATHERS = {
     "beach": ("sunny", "cloudy", "sunset"), "park": ("sunny", "cloudy", "rainy"),

@@ -6,11 +6,12 @@ A scene is a 3 × 3 grid of cells, rows "sky", "back" and "front"; every thing h
 so things do not hide each other. Everything follows from the seed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from random import Random
+from typing import Any
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -26,7 +27,6 @@ from specflash.data.scene_rules import (
     INHABITANTS,
     KINDS,
     LIMITS,
-    PATCH,
     PLACES,
     ROWS,
     SKY_SHARE,
@@ -35,7 +35,7 @@ from specflash.data.scene_rules import (
 )
 from specflash.data.scene_shapes import Shape
 
-__all__ = ["ACTIONS", "COLOUR_NAMES", "KINDS", "PATCH", "PLACES", "SIDE", "WEATHERS", "Scene", "Thing",
+__all__ = ["ACTIONS", "COLOUR_NAMES", "KINDS", "PLACES", "SIDE", "WEATHERS", "Scene", "Thing",
            "beside", "draw_scene", "relation"]
 
 @dataclass(frozen=True)
@@ -128,11 +128,16 @@ class Scene:
 
     def thing_mask(self) -> np.ndarray:
         """[336, 336] uint8: 0 background, i + 1 where `things[i]` is seen."""
-        mask = Image.new("L", (SIDE, SIDE))
-        draw = ImageDraw.Draw(mask)
-        for index, thing in sorted(enumerate(self.things), key=lambda pair: ROWS.index(pair[1].row)):
-            paint_shapes(draw, 1, thing.shapes(), thing.tint, index + 1)
-        return np.asarray(mask)
+        return paint_mask(self.things, Thing.shapes)
+
+
+def paint_mask(things: Sequence[Any], shapes: Callable[[Any], list[Shape]]) -> np.ndarray:
+    """[336, 336] uint8: 0 background, i + 1 where `things[i]` is seen with these shapes; nearer rows on top."""
+    mask = Image.new("L", (SIDE, SIDE))
+    draw = ImageDraw.Draw(mask)
+    for index, thing in sorted(enumerate(things), key=lambda pair: ROWS.index(pair[1].row)):
+        paint_shapes(draw, 1, shapes(thing), thing.tint, index + 1)
+    return np.asarray(mask)
 
 
 def draw_scene(seed: int) -> Scene:

