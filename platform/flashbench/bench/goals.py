@@ -54,10 +54,9 @@ def _ceilings(line: Line, vanilla: Line) -> dict[str, float | None]:
     decode  drafting and the loop: A · t_AR / t_verify
     e2e     everything behind the first token
     """
-    per_round, tokens = line["seconds_per_round"]["verify"], vanilla["tokens"] - vanilla["answers"]
-    decode = sum(vanilla["seconds"][phase] for phase in WINDOWS["decode"].phases)
+    per_round, predicted = line["seconds_per_round"], line["speedup_decode_predicted"]
     first = line["seconds"]["vision"] + line["seconds"]["prefill"]
-    return {"decode": line["accept_length"] * decode / tokens / per_round if per_round and tokens > 0 else None,
+    return {"decode": predicted and predicted * sum(per_round.values()) / per_round["verify"],
             "e2e": sum(vanilla["seconds"].values()) / first if first else None}
 
 
