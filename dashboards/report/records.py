@@ -18,7 +18,7 @@ class RunRecords:
     summary   summary.json
     rows      bench/rows.parquet, one per prompt × method × repeat
     pictures  bench/pictures.json: (task/sample) -> data URL, for the prompts that are shown
-    verdict   verify.json, None where nothing was verified
+    verdict   verify.json of all targets, None where one was not verified
     training  draft -> its curves, one record per epoch
     """
 
@@ -49,12 +49,27 @@ def read_run(folder: Path) -> RunRecords:
     summary = _json(folder / "summary.json")
     rows = [{"temperature": temperature(summary)} | row
             for row in pq.read_table(folder / "bench" / "rows.parquet").to_pylist()]
-    verdict = folder / "verify.json"
     drafts = dict.fromkeys(row["method"] for row in summary["rows"])
     curves = {name: folder / "drafts" / name / "training.json" for name in drafts}
     pictures = _json(folder / "bench" / "pictures.json")
     return RunRecords(summary, rows, {key: url for key, url in pictures.items() if url.startswith("data:image/")},
-                      _json(verdict) if verdict.exists() else None, _curves(curves))
+                      _verdict(folder, summary), _curves(curves))
+
+
+def _verdict(folder: Path, summary: Record) -> Record | None:
+    """Of all targets together, a further one's drafts as the summary names them; None where one was not verified."""
+    runs = {"": folder, **{f"{target}/": folder / run for target, run in summary.get("runs", {}).items()}}
+    paths = {prefix: run / "verify.json" for prefix, run in runs.items()}
+    if not all(path.exists() for path in paths.values()):
+        return None
+    found = {prefix: _json(path) for prefix, path in paths.items()}
+    first, *others = found.values()
+    joined = {key: [*value, *(each for other in others for each in other.get(key, []))]
+              for key, value in first.items() if isinstance(value, list)}
+    drafts = {prefix + name: weights for prefix, one in found.items()
+              for name, weights in one.get("fingerprint", {}).get("drafts", {}).items()}
+    return first | joined | {"lossless": all(one["lossless"] for one in found.values()),
+                             "fingerprint": first.get("fingerprint", {}) | {"drafts": drafts}}
 
 
 def _curves(paths: dict[str, Path]) -> dict[str, list[Record]]:

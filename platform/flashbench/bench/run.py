@@ -4,6 +4,7 @@ It knows when to measure and where results lie; who measures is in worker.py, ho
 what the numbers mean in summary.py.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -120,6 +121,7 @@ def _write(settings: Settings, plan: Sequence[Experiment], records: list[Record]
         "measured_at": last["at"], "quotable": settings.quotable,
         "claim_level": f"measured on {'GPU' if last['device'] == 'cuda' else 'CPU'}",
         "conditions": _told_conditions(plan, last),
+        "runs": {one.settings.target.name: os.path.relpath(one.settings.run, settings.run) for one in plan[1:]},
         **told, "goals": goal_lines([one.settings for one in plan], told["rows"]),
         "fingerprint": _fingerprint(plan, records, last), "result": digest(rows)}
     write_json(settings.run / "summary.json", summary)

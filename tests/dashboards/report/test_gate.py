@@ -64,3 +64,25 @@ def test_a_broken_draft_is_named_and_a_short_run_is_not_for_quoting(tmp_path):
     assert "differs at token 3" in text
     assert "✗ broken, 1 of 2" in text
     assert "every token is the target" not in text
+
+
+def test_the_verdicts_of_several_targets_are_one(tmp_path):
+    """Each target was verified in its own run folder; a further one's drafts stand in the summary under its name."""
+    other = tmp_path / "other"
+    other.mkdir()
+    run_folder(tmp_path)
+    own = verdict(summary_of(tmp_path))
+    further = verdict(summary_of(tmp_path), fingerprint={"drafts": {"drafty": "d2"}})
+    change_summary(tmp_path, lambda summary: summary | {
+        "runs": {"small": "other"},
+        "fingerprint": {**summary["fingerprint"], "drafts": {**own["fingerprint"]["drafts"], "small/drafty": "d2"}}})
+    (tmp_path / "verify.json").write_text(json.dumps(own))
+    assert "Not verified" in text_of(tmp_path)
+    (other / "verify.json").write_text(json.dumps(further))
+    assert "✓ holds, 4 of 4" in text_of(tmp_path)
+    broken = [line | {"equal": line["equal"] - 1} for line in further["lines"]]
+    (other / "verify.json").write_text(json.dumps(
+        further | {"lossless": False, "failures": [FAILURE], "lines": broken}))
+    assert "✓ holds" not in text_of(tmp_path)
+    (other / "verify.json").write_text(json.dumps(further | {"fingerprint": {"drafts": {"drafty": "d3"}}}))
+    assert "about other weights" in text_of(tmp_path)
