@@ -29,8 +29,6 @@ SHORT_QUESTIONS = ("Describe the image briefly.", "Write a short caption for thi
                    "What does the picture show?", "Give a one-line description of the picture.")
 CLIP_QUESTIONS = (QUESTION, QUESTION, "Describe the video.", "What happens in the clip?",
                   "What moves in this video, and how?")
-SEEING_WEIGHT = 0.2
-"""of what the tower tells of every cell, beside what is said, in the stages that teach to speak"""
 SHOWN = ("caption", "entropy", "kind")
 """of a step of these stages"""
 Report = Callable[[str, int, int, dict[str, float]], None]
@@ -43,6 +41,7 @@ class Recipe:
 
     tune, refine, clips  (visual tokens kept of a picture or slice, steps), in order; `clips` is for a target that
                          knows pictures; `clips_mix` are its scenes and clips
+    seeing               weight of what the tower tells of every cell, beside what is said, in these three stages
     """
 
     seed: int = 0
@@ -62,11 +61,12 @@ class Recipe:
     lora_lr: float = 1e-3
     refine_lora_lr: float = 6e-4
     vision_lr: float = 1e-4
+    seeing: float = 0.2
     save_every: int = 10
 
 
 RECIPES = {
-    "llava-smol": Recipe(clips=((48, 300), (576, 12))),
+    "llava-smol": Recipe(clips=((48, 300), (576, 12), (144, 60), (576, 22)), seeing=0.0),
     "qwen2.5-vl-smol": Recipe(
         window_steps=1000, window_scenes=4, window_clips=6, patch_steps=1000, patch_scenes=4, patch_clips=3,
         tune_scenes=1, tune_clips=1, tune=((80, 300), (324, 15)), refine=((80, 330), (324, 15)),
@@ -214,7 +214,7 @@ class Builder:
         loss, entropy = caption_loss(self.body.target, told.flatten(0, 1), branches)
         seeing, figures = self.teacher.judge(features, told, labels)
         figures = {"caption": loss.item(), "entropy": entropy.item(), **figures}
-        return loss + SEEING_WEIGHT * seeing, figures
+        return loss + self.recipe.seeing * seeing, figures
 
     # -- pieces ---------------------------------------------------------------------------------
 
