@@ -18,11 +18,12 @@ from flashbench.tree import overridden, read_tree
 from flashbench.values import AtHome, Auto, Cpus, Gpus, Seed, Threads
 from specflash.catalogue import nearest
 from specflash.errors import UserError
+from specflash.hub import is_hub_name
 from specflash.presets import Preset
 
 
 class TargetSettings(Section):
-    """weights: local folder, or null for the weights that ship with the project.
+    """weights: local folder, owner/name[@revision] of the model hub, or null for what ships with the project.
 
     dtype: float32, bfloat16, float16, or auto (what the machine that reads the settings is fast in).
     device_map: auto for a target that is too large for one GPU, layer by layer over all that a process sees; then
@@ -185,6 +186,17 @@ class Settings(Section):
 
     def draft_folder(self, draft: str) -> Path:
         return self.run / "drafts" / draft
+
+    def placed(self) -> "Settings":
+        """With absolute paths: workers may run in another folder than the driver."""
+        weights, start = self.target.weights, self.train.start
+        if weights is not None and not is_hub_name(weights):
+            weights = str(Path(weights).absolute())
+        return self.model_copy(update={
+            "run": self.run.absolute(),
+            "target": self.target.model_copy(update={"weights": weights}),
+            "train": self.train.model_copy(update={"start": start and start.absolute()}),
+            "dump": self.dump.model_copy(update={"source": self.dump.source.placed()})})
 
 
 def load_settings(path: str | Path, overrides: list[str] | tuple[str, ...] = ()) -> Settings:

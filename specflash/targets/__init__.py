@@ -8,6 +8,7 @@ import torch
 
 from specflash.catalogue import pick
 from specflash.errors import UserError
+from specflash.hub import hub_folder, is_hub_name
 from specflash.smol.llava_smol import LLAVA_SMOL
 from specflash.smol.qwen_smol import QWEN_SMOL
 from specflash.targets.base import Ends, Target
@@ -35,7 +36,7 @@ def load_target(name: str, weights: str | None = None, dtype: str = "float32",
                 device: str = "auto", plain: bool = False, device_map: str | None = None) -> Target:
     """The frozen target `name`.
 
-    weights  Hugging Face folder; None for the weights that ship with the project
+    weights  Hugging Face folder, or `owner/name[@revision]` of its hub; None for the weights that ship with the project
     dtype    "float32", "bfloat16" or "float16"
     device   "auto" (a GPU where there is one), "cpu", "cuda" or "cuda:N"
     plain    with nothing of this project inside the model: slower, for holding the others against it
@@ -86,9 +87,9 @@ def _folder(name: str, weights: str | None) -> Path:
     if weights is None:
         if default is None:
             raise UserError(f"target `{name}` ships no weights; set target.weights to the folder "
-                            "with the downloaded model")
+                            "with the downloaded model, or to its name on the hub (owner/name)")
         return default()
-    folder = Path(weights)
+    folder = hub_folder(weights) if is_hub_name(weights) else Path(weights)
     if not (folder / "config.json").is_file():
         raise UserError(f"target.weights: {folder} holds no model (no config.json)")
     return folder

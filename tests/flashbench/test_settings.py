@@ -208,6 +208,18 @@ def test_the_home_folder_is_that_of_the_user(file, monkeypatch):
     assert "`run`" in refusal(file, "run=~nobody-of-this-name/x")
 
 
+@pytest.mark.parametrize(("weights", "placed"), [
+    ("here/is/a/folder", "{cwd}/here/is/a/folder"), ("specflash/weights", "{cwd}/specflash/weights"),
+    ("owner/name@v1", "owner/name@v1")])
+def test_workers_get_absolute_paths_and_names_of_the_hub_as_they_are(file, weights, placed):
+    settings = load_settings(file, ["run=run", "dump.source.path=data", f"target.weights={weights}",
+                                    "train.start=drafts"]).placed()
+    assert settings.run == Path.cwd() / "run"
+    assert settings.dump.source.path == Path.cwd() / "data"
+    assert settings.train.start == Path.cwd() / "drafts"
+    assert settings.target.weights == placed.format(cwd=Path.cwd())
+
+
 @pytest.mark.parametrize("key", ["run", "dump.source.path", "target.weights"])
 def test_an_empty_path_is_not_the_current_folder(file, key):
     assert f"`{key}`" in refusal(file, f"{key}=''")

@@ -16,7 +16,7 @@ from flashbench.dump.extract import Extractor
 from flashbench.dump.inner import inner_layer
 from flashbench.dump.manifest import Manifest
 from flashbench.dump.plan import Plan, make_plan, pieces, source_name
-from flashbench.dump.pool import run_pool, with_absolute_paths
+from flashbench.dump.pool import run_pool
 from flashbench.dump.quarantine import Quarantined, check_budget, write_quarantine
 from flashbench.dump.read import open_source
 from flashbench.dump.rows import FULL, STORED
@@ -36,7 +36,7 @@ def run_dump(settings: Settings) -> Account:
     Raises UserError for an unusable source, for a store made with other settings, when the disk
     is full, and when too many samples are bad; finished samples are kept in every case.
     """
-    settings = with_absolute_paths(settings)
+    settings = settings.placed()
     folder, started = settings.dump_folder, time.monotonic()
     dataset = open_source(settings.dump)
     if len(dataset) == 0:

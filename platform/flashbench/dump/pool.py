@@ -10,7 +10,6 @@ import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from pathlib import Path
 
 import pyarrow as pa
 import ray
@@ -57,15 +56,6 @@ def _rows(settings: Settings, pieces: Sequence[Sequence[str]], indices: Mapping[
     ).map_batches(
         worker, fn_constructor_kwargs={"settings": settings}, batch_format="pyarrow", batch_size=1,
         compute=ActorPoolStrategy(size=dump.actors), num_cpus=dump.cpus_per_actor, num_gpus=dump.gpus_per_actor)
-
-
-def with_absolute_paths(settings: Settings) -> Settings:
-    """Workers may run in another folder than the driver."""
-    source, target = settings.dump.source, settings.target
-    if target.weights is not None:
-        target = target.model_copy(update={"weights": str(Path(target.weights).absolute())})
-    return settings.model_copy(update={"run": settings.run.absolute(), "target": target,
-                                       "dump": settings.dump.model_copy(update={"source": source.placed()})})
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from contextlib import closing
 from flashbench.console import note
 from flashbench.dump.account import Account
 from flashbench.dump.plan import Plan, make_plan, pieces, source_name
-from flashbench.dump.pool import run_pool, with_absolute_paths
+from flashbench.dump.pool import run_pool
 from flashbench.dump.quarantine import Quarantined, check_budget, write_quarantine
 from flashbench.dump.read import open_source
 from flashbench.dump.rows import STORED
@@ -33,7 +33,7 @@ def run_regenerate(settings: Settings) -> Account:
     Raises UserError for an unusable source, when the disk is full, and when too many samples are bad;
     what is answered is kept in every case.
     """
-    settings = with_absolute_paths(settings)
+    settings = settings.placed()
     settings = settings.model_copy(update={"dump": settings.dump.model_copy(update={"answers": "target"})})
     folder, started = settings.regenerated_folder, time.monotonic()
     dataset = open_source(settings.dump)

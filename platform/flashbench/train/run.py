@@ -83,7 +83,7 @@ def run_train(settings: Settings, drafts: Sequence[str] | None = None) -> list[T
     checkpoint. Raises UserError for an unknown draft, features of another target or source, too few
     samples, and a finished draft of another recipe.
     """
-    settings = _absolute(settings)
+    settings = settings.placed()
     names = _names(settings, drafts)
     store = checked_features(settings)
     Samples.of(store, settings.train, settings.train.workers)
@@ -202,13 +202,3 @@ def _summary(settings: Settings, job: Job) -> TrainSummary:
         parameters=record["parameters"], steps=record["steps"], seconds=record["seconds"],
         held_out_loss=last["held_out_loss"], slot_accuracy=tuple(last["slot_accuracy"]),
         simulated_accept_length=last["simulated_accept_length"])
-
-
-def _absolute(settings: Settings) -> Settings:
-    """Workers may stand in another folder."""
-    weights = settings.target.weights
-    target = settings.target.model_copy(update={"weights": weights and str(Path(weights).resolve())})
-    train = settings.train.model_copy(update={"start": settings.train.start and settings.train.start.resolve()})
-    source = settings.dump.source.placed()
-    return settings.model_copy(update={"run": settings.run.resolve(), "target": target, "train": train,
-                                       "dump": settings.dump.model_copy(update={"source": source})})

@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 import torch
 
-from flashbench.dump.pool import with_absolute_paths
 from flashbench.dump.quarantine import read_quarantine
 from flashbench.dump.read import Reader
 from flashbench.regenerate import run
@@ -183,5 +182,5 @@ def test_a_medium_in_a_file_is_linked_and_the_link_is_relative(tmp_path):
 def test_too_many_bad_samples_are_an_error_after_the_good_ones_are_written(settings, pool):
     dump = settings.dump.model_copy(update={"error_budget": 0.0})
     with pytest.raises(UserError, match=rf"1 of {SAMPLES + 1} samples are bad"):
-        run_regenerate(on_cpu(with_absolute_paths(settings.model_copy(update={"dump": dump}))))
+        run_regenerate(on_cpu(settings.model_copy(update={"dump": dump}).placed()))
     assert len(read_back(settings, "llava-instruct")) == SAMPLES - 1
