@@ -33,6 +33,7 @@ class Outcome:
     position  first differing token (or row of logits), None where all are equal
     gap       the target's top-2 logit gap there; ulps: the same in steps of its number format
     lag       most steps by which a token lies below the target's best when it reads the whole answer
+    limit     steps that the target's own rounding explains
     kind      "tie": explained by rounding; "real": not; "bits": the tokens are equal, the logits are not;
               "end": equal, until the answer has to end earlier
     k         drafted tokens a round, where it was not the draft's own number
@@ -47,6 +48,7 @@ class Outcome:
     gap: float | None = None
     ulps: float | None = None
     lag: float | None = None
+    limit: float | None = None
     kind: str | None = None
     k: int | None = None
 
@@ -183,9 +185,10 @@ def _sentence_about(parted: Outcome) -> str:
     if parted.kind == "end":
         return f"{who} does not end like vanilla, first {where})"
     explained = "a tie" if parted.kind == "tie" else "no tie"
+    limit = "" if parted.limit is None else f", and rounding explains {parted.limit:.3g}"
     return (f"{who} differs from vanilla {where}; the target's top two logits are {parted.gap:.3g} apart there, "
-            f"{parted.ulps:.3g} ulps; in the replay no token lies more than {parted.lag:.3g} ulps below the best: "
-            f"{explained})")
+            f"{parted.ulps:.3g} ulps; in the replay no token lies more than {parted.lag:.3g} ulps below the best"
+            f"{limit}: {explained})")
 
 
 def _equal(line: dict[str, object]) -> Text:

@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 
-from flashbench.verify.compare import divergence, first_difference, replay, top_two_gap, ulp
+from flashbench.verify.compare import divergence, first_difference, replay, top_two_gap, ulp, unrest
 from specflash.decoding import generate
 from specflash.drafts.vanilla import Vanilla
 from specflash.records import Output
@@ -69,16 +69,23 @@ def test_a_token_the_target_does_not_want_is_real(target, prompt, text):
     assert found.lag > 4
 
 
-def nearly_tied(target, prompt, text, place, steps):
-    """The target, its second choice at `place` brought to `steps` ulps of bf16 below its first, and that choice."""
+def nearly_tied(target, prompt, text, place, steps, alone=None):
+    """The target, its second choice at `place` brought to `steps` ulps of bf16 below its first, and that choice.
+
+    alone  the steps where the token at `place` is read behind a cache; None: the same
+    """
     first, second = replay(target, prompt, text)[place].topk(2).indices.tolist()
     blurred = copy.copy(target)
 
-    def forward(*arguments, **named):
-        output = target.forward(*arguments, **named)
+    def forward(embeds, cache, positions, mask, keep, inner=None):
+        start = 0 if cache is None else cache.position
+        output = target.forward(embeds, cache, positions, mask, keep, inner)
         logits = output.logits.clone()
-        best = logits[0, place, first]
-        logits[0, place, second] = best - steps * ulp(best, torch.bfloat16)
+        row = prompt.length - 1 + place - (start + embeds.shape[1] - keep)
+        if 0 <= row < keep:
+            best = logits[0, row, first]
+            below = steps if cache is None or alone is None else alone
+            logits[0, row, second] = best - below * ulp(best, torch.bfloat16)
         return Output(output.features, logits)
 
     blurred.forward, blurred.dtype = forward, torch.bfloat16
@@ -95,6 +102,28 @@ def test_a_divergence_is_a_tie_where_few_ulps_part_the_choices(target, prompt, t
     found = divergence(blurred, prompt, ours, text)
     assert (found.position, found.kind) == (3, kind)
     assert found.ulps == pytest.approx(steps, abs=0.1)
+
+
+@pytest.mark.parametrize(("alone", "limit", "kind"), [(6, 4, "real"), (11, 5, "real"), (13, 7, "tie"), (0, 6, "tie")])
+def test_a_wider_gap_is_a_tie_where_the_target_alone_rounds_as_wide(target, prompt, text, alone, limit, kind):
+    """In one pass six ulps part the choices; read token by token, they stand `alone` ulps apart."""
+    blurred, second = nearly_tied(target, prompt, text, 3, 6, alone)
+    ours = [*text[:3], second]
+    while len(ours) < len(text):
+        ours.append(int(replay(target, prompt, ours)[-1].argmax()))
+    found = divergence(blurred, prompt, ours, text)
+    assert found.kind == kind
+    assert found.limit == pytest.approx(limit, abs=0.1)
+
+
+def test_in_float32_the_targets_own_rounding_widens_nothing(target, prompt, text):
+    blurred, second = nearly_tied(target, prompt, text, 3, 6, 1e6)
+    blurred.dtype = torch.float32
+    assert divergence(blurred, prompt, [*text[:3], second, *text[4:]], text).limit == 4
+
+
+def test_the_unrest_of_a_target_that_rounds_nothing_is_next_to_nothing(target, prompt, text):
+    assert unrest(target, prompt, text) * torch.finfo(torch.float32).eps < 1e-4
 
 
 def test_a_tie_excuses_nothing_that_comes_later(target, prompt, text):
