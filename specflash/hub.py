@@ -33,4 +33,5 @@ def hub_folder(name: str) -> Path:
         return Path(snapshot_download(repository, revision=revision or None, allow_patterns=list(NEEDED)))
     except (OSError, ValueError) as error:
         raise UserError(f"target.weights: {name} is no folder here, and the model hub does not give it: check the "
-                        f"name, log in with `hf auth login` if it is gated, or name a folder ({one_line(error)})") from None
+                        "name, log in with `hf auth login` if it is gated, or name a folder "
+                        f"({one_line(error)})") from None
