@@ -17,9 +17,10 @@ from specflash.targets import load_target, target_fingerprint
 
 ROOT = Path(__file__).parents[2]
 WEIGHTS_OF = ROOT / "specflash" / "weights"
-SHIPPED = {"llava-smol": ("eagle", "specflash")}
+SHIPPED = {"llava-smol": ("eagle", "specflash"), "qwen2.5-vl-smol": ("eagle", "specflash")}
 EACH = [(target, name) for target, names in SHIPPED.items() for name in names]
-CONFIGS = {"llava-smol": ("demo", "headline", "llava-smol-drafts")}
+CONFIGS = {"llava-smol": ("demo", "headline", "llava-smol-drafts"),
+           "qwen2.5-vl-smol": ("headline-qwen2.5-vl", "qwen2.5-vl-smol-drafts")}
 
 
 def config(name):
